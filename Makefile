@@ -1,0 +1,44 @@
+# Each target sets up what it needs by itself; `make test` on a fresh clone is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+NAME ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: .venv/ready ## make .venv with the pinned dependencies and the detent command
+
+.venv/ready: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## a small source through its stages, with a worker killed on the way
+	$(BIN)/python -m detent.demo
+
+test: setup ## all tests
+	$(BIN)/pytest -n 2
+
+check: setup ## format, lint, types, import direction and all tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+format: setup ## rewrite the code in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## benchmarks beside their peers; one alone with NAME=…
+	$(BIN)/python -m benchmarks $(NAME)
+
+lock: ## pin the newest versions of all dependencies
+	$(PYTHON) scripts/lock.py
+
+clean: ## remove what the other targets made
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,49 @@
+"""Detent turns sources into a knowledge graph and never loses its place."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detent.application import AsyncDetent, Detent, open, open_async  # noqa: A004  like gzip.open()
+    from detent.errors import DetentError, IllegalMove, LeaseLost
+    from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
+    from detent.lifecycle import Lifecycle, RetryPolicy, Trouble
+    from detent.sources import Handler, Source
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AsyncDetent",
+    "Detent",
+    "DetentError",
+    "Done",
+    "Failed",
+    "Handler",
+    "IllegalMove",
+    "Item",
+    "LeaseLost",
+    "Lifecycle",
+    "NewItem",
+    "Node",
+    "Outcome",
+    "Reference",
+    "Retry",
+    "RetryPolicy",
+    "Skipped",
+    "Source",
+    "Trouble",
+    "open",
+    "open_async",
+]
+
+_HOMES = ("application", "errors", "knowledge", "lifecycle", "sources")
+
+
+def __getattr__(name: str) -> Any:
+    """Each name is imported when it is first used, so that the command line starts quickly."""
+    if name in __all__:
+        for home in reversed(_HOMES):
+            module = import_module(f"detent.{home}")
+            if hasattr(module, name):
+                return globals().setdefault(name, getattr(module, name))
+    raise AttributeError(f"module 'detent' has no attribute {name!r}")

@@ -1,0 +1,99 @@
+"""Which database, for which project: the one configured, or the project's own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from detent.configuration import Configuration, Project, find_project, load
+from detent.errors import DatabaseAway
+from detent.store import Store
+from detent.store.embedded import attach
+
+_ANSWER_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Located:
+    """A database that can be reached for as long as this is open, and what says where it is."""
+
+    conninfo: str
+    settings: Configuration
+    project: Project | None
+    _attachments: contextlib.ExitStack | None = None
+
+    async def revive(self) -> None:
+        """Start the project's own server again if it has ended. A server of somebody else's is left to them."""
+        if self._attachments is not None and self.project is not None:
+            self._attachments.enter_context(await asyncio.to_thread(attach, self.project.folder))
+
+
+@dataclass(frozen=True)
+class Connected:
+    """An open store, and what it was opened with."""
+
+    store: Store
+    located: Located
+
+    @property
+    def settings(self) -> Configuration:
+        return self.located.settings
+
+    @property
+    def project(self) -> Project | None:
+        return self.located.project
+
+
+def project_at(folder: str | Path | None) -> Project | None:
+    """The project of a folder: that folder if it is named, else the nearest one upward."""
+    return Project(Path(folder).resolve()) if folder is not None else find_project()
+
+
+def settings_of(
+    project: Project | None, *, database: str | None = None, flags: Mapping[str, object] | None = None
+) -> Configuration:
+    """The values in force for a project; `database` and `flags` are what the caller was told."""
+    return load(project, flags={**(flags or {}), **({"database": database} if database else {})})
+
+
+@contextlib.asynccontextmanager
+async def located(
+    folder: str | Path | None = None, *, database: str | None = None, flags: Mapping[str, object] | None = None
+) -> AsyncIterator[Located]:
+    """Find the database of a project. Without a server configured, the project's own is started in `.detent/`.
+
+    Where there is no project yet, the working directory becomes one.
+    """
+    project = project_at(folder)
+    settings = settings_of(project, database=database, flags=flags)
+    if settings.database is not None:
+        await _require_answer(settings.database)
+        yield Located(settings.database, settings, project)
+        return
+    project = project or Project(Path.cwd())
+    with contextlib.ExitStack() as attachments:
+        attachment = attachments.enter_context(await asyncio.to_thread(attach, project.folder))
+        yield Located(attachment.conninfo, settings, project, attachments)
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    folder: str | Path | None = None, *, database: str | None = None, flags: Mapping[str, object] | None = None
+) -> AsyncIterator[Connected]:
+    """Open the store of a project, wherever it is located, and bring its schema up to date."""
+    async with located(folder, database=database, flags=flags) as found, Store(found.conninfo) as store:
+        yield Connected(store, found)
+
+
+async def _require_answer(conninfo: str) -> None:
+    """A server that refuses says why at once; a pool would try again and in the end only say that it did."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(conninfo, connect_timeout=_ANSWER_SECONDS)
+        await connection.close()
+    except psycopg.Error as error:
+        raise DatabaseAway(" ".join(str(error).split())) from error

@@ -1,0 +1,61 @@
+"""What the server says of itself, and the steps that its schema lacks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from detent.store import Database
+from detent.store.journal import Journal
+from detent.store.migration import Migration, migrations, version
+from detent.store.migration import upgrade as apply_missing
+
+_ABOUT = """
+SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS size_bytes,
+       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND pid <> pg_backend_pid()) AS connections
+"""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A server as it is now; `connections` counts those of others than who asks."""
+
+    version: str
+    size_bytes: int
+    connections: int
+    schema_version: int
+
+
+def newest_schema() -> int:
+    """The newest schema that this program knows."""
+    return migrations()[-1].number
+
+
+async def facts(conninfo: str) -> Facts:
+    """Ask the server, and change nothing."""
+    async with _opened(conninfo) as database, database.connection() as connection:
+        rows = await (await connection.execute(_ABOUT)).fetchall()
+        row = rows[0]
+        return Facts(row.version, row.size_bytes, row.connections, await version(connection))
+
+
+async def upgrade(conninfo: str) -> list[Migration]:
+    """Bring the schema up to date; returns the steps that were missing."""
+    async with _opened(conninfo) as database:
+        applied = await apply_missing(database)
+        if applied:
+            await Journal(database).extend(datetime.now(UTC))
+        return applied
+
+
+@contextlib.asynccontextmanager
+async def _opened(conninfo: str) -> AsyncIterator[Database]:
+    database = Database(conninfo, size=1)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()

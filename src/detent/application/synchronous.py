@@ -1,0 +1,197 @@
+"""The same verbs for scripts: each call is made in an event loop that runs in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from detent.application.asynchronous import AsyncDetent, Report, open_async
+from detent.knowledge import Item, NewItem, Outcome
+from detent.lifecycle import Lifecycle
+from detent.sources import Source
+from detent.store import Entry, Page, Receipt, Story, Tally
+
+T = TypeVar("T")
+
+
+class Detent:
+    """An open database with its verbs. Made by `detent.open()`; close it, or use it in a `with` block."""
+
+    def __init__(self, opening: AbstractAsyncContextManager[AsyncDetent]) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="detent", daemon=True)
+        self._thread.start()
+        self._opening = opening
+        try:
+            self.asynchronous = self.wait(opening.__aenter__())
+        except BaseException:
+            self._end_loop()
+            raise
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine in this database's event loop and wait for its result.
+
+        Ctrl-C cancels it, and waits until it has ended; a second one does not wait.
+        """
+        running = _Running(work)
+        future = asyncio.run_coroutine_threadsafe(running.run(), self._loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            self._loop.call_soon_threadsafe(running.cancel)
+            concurrent.futures.wait([future])
+            raise
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        try:
+            self.wait(self._closing())
+        finally:
+            self._end_loop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def declare(self, source: str, label: str, lifecycle: Lifecycle) -> None:
+        """Make a source's label known, with the lifecycle that its items follow."""
+        self.wait(self.asynchronous.declare(source, label, lifecycle))
+
+    def add(self, source: str, label: str, items: Iterable[str | NewItem]) -> int:
+        """Add items that are not there yet, by key or as NewItem; returns how many were new."""
+        return self.wait(self.asynchronous.add(source, label, items))
+
+    def claim(
+        self,
+        lifecycle: str | Lifecycle,
+        state: str,
+        *,
+        owner: str,
+        limit: int = 100,
+        lease_seconds: float | None = None,
+    ) -> list[Item]:
+        """Take up to `limit` items that wait in `state`, under one lease."""
+        claiming = self.asynchronous.claim(lifecycle, state, owner=owner, limit=limit, lease_seconds=lease_seconds)
+        return self.wait(claiming)
+
+    def renew(self, tokens: Iterable[int]) -> set[int]:
+        """Keep leases; those that are not returned are lost."""
+        return self.wait(self.asynchronous.renew(tokens))
+
+    def settle(self, outcomes: Sequence[tuple[Item, Outcome]]) -> list[Receipt]:
+        """Write what became of items, each all or nothing; says of each what happened."""
+        return self.wait(self.asynchronous.settle(outcomes))
+
+    def release(self, items: Sequence[Item]) -> list[Receipt]:
+        """Give items back untried."""
+        return self.wait(self.asynchronous.release(items))
+
+    def rescue(self) -> dict[int, str]:
+        """Take back the items of leases that ran out; returns where each went."""
+        return self.wait(self.asynchronous.rescue())
+
+    def mark_changed(self, source: str, label: str, hashes: Mapping[str, str]) -> int:
+        """Send items whose content hash is a new one round again; returns how many that were."""
+        return self.wait(self.asynchronous.mark_changed(source, label, hashes))
+
+    def retry(self, ids: Sequence[int], *, to: str | None = None) -> int:
+        """Send failed items round once more; returns how many that were."""
+        return self.wait(self.asynchronous.retry(ids, to=to))
+
+    def reset(self, ids: Sequence[int]) -> int:
+        """Put items back to the beginning; returns how many that were."""
+        return self.wait(self.asynchronous.reset(ids))
+
+    def count_by_state(self) -> list[Tally]:
+        """How many items there are of each source and label in each state."""
+        return self.wait(self.asynchronous.count_by_state())
+
+    def items(
+        self,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Page:
+        """A page of items; `after` is the `next` of the page before."""
+        listing = self.asynchronous.items(
+            source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
+        )
+        return self.wait(listing)
+
+    def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[int]:
+        """The ids of the items that have this key."""
+        return self.wait(self.asynchronous.find(key, source=source, label=label))
+
+    def show(self, item: int) -> Story:
+        """All that is known of one item."""
+        return self.wait(self.asynchronous.show(item))
+
+    def history(self, item: int) -> list[Entry]:
+        """Every move of one item, oldest first."""
+        return self.wait(self.asynchronous.history(item))
+
+    def discover(self) -> int:
+        """Let the sources say what items there are; returns how many were new."""
+        return self.wait(self.asynchronous.discover())
+
+    def run(self, *, wait: bool = True) -> Report:
+        """Discover, then work until nothing is left to do; with `wait=False` not for items of a later retry."""
+        return self.wait(self.asynchronous.run(wait=wait))
+
+    async def _closing(self) -> None:
+        await self._opening.__aexit__(None, None, None)
+
+    def _end_loop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class _Running(Generic[T]):
+    """A coroutine that can be cancelled from outside and still be waited for."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self._cancelled = False
+
+    async def run(self) -> T:
+        self._task = asyncio.create_task(self._work)
+        if self._cancelled:
+            self._task.cancel()
+        return await self._task
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if self._task is not None:
+            self._task.cancel()
+
+
+def open(  # noqa: A001  detent.open() reads well, like gzip.open()
+    folder: str | Path | None = None,
+    *,
+    database: str | None = None,
+    sources: Sequence[Source] = (),
+    flags: Mapping[str, object] | None = None,
+) -> Detent:
+    """Open the database of a project: `folder`, or the nearest one upward, or the working directory.
+
+    `database` names a PostgreSQL server; without it the configured one is used, and without that the
+    project's own, which is started in the project's `.detent` folder.
+    """
+    return Detent(open_async(folder, database=database, sources=sources, flags=flags))

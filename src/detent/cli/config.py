@@ -1,0 +1,59 @@
+"""`detent config`: every value in force, and where it comes from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from detent.cli.options import Command, as_json, with_session
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from detent.configuration import Explained
+
+
+@click.command(cls=Command, short_help="Show every setting and where it comes from.")
+@with_session
+@as_json("""
+    project     the project's folder, or null
+    file        the settings file, or null; it need not exist
+    settings    a list of: name, value, unit, description, origin
+""")
+def config(session: Session, json_: bool) -> None:
+    """Show every setting: its value in force, and whether that is from a flag, the environment, detent.toml
+    or the default. Passwords are hidden.
+
+    \b
+    Examples:
+      detent config
+      detent --database postgresql://db.example/detent config
+      DETENT_WORKER_PROCESSES=4 detent config --json
+    """
+    from detent.cli.output import document, plain, table
+
+    project, explained = session.found(), session.settings().explain()
+    if json_:
+        document(
+            {
+                "project": project.root if project else None,
+                "file": project.file if project else None,
+                "settings": [vars(each) for each in explained],
+            }
+        )
+        return
+    place = f"of the project {project.root}" if project else "outside of any project"
+    session.say(f"Settings {place}:")
+    shown = table("Setting", "Value", "From", wide=["Value"])
+    for each in explained:
+        shown.add_row(each.name, plain(_value(each)), plain(each.origin))
+    session.out.print(shown)
+
+
+def _value(each: Explained) -> str:
+    if each.value is None or each.value == []:
+        return "unset"
+    if isinstance(each.value, list):
+        return ", ".join(each.value)
+    value = f"{each.value:g}" if isinstance(each.value, float) else str(each.value)
+    return f"{value} {each.unit}" if each.unit else value

@@ -1,0 +1,216 @@
+"""Progress as it is shown: a table that stays in place on a terminal, lines of text everywhere else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from io import TextIOWrapper
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.text import Text
+
+from detent.cli.output import duration, number, plain, table
+from detent.cli.progress import StageProgress
+
+LINE_SECONDS = 5.0
+
+
+class Display(Protocol):
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def show(self, stages: Sequence[StageProgress]) -> None:
+        """Show how far the work is."""
+
+    def say(self, sentence: str) -> None:
+        """Tell something once."""
+
+    def note(self, sentence: str | None) -> None:
+        """Tell what the present state of affairs is, until another note replaces it."""
+
+
+def display(console: Console) -> Display:
+    return LiveDisplay(console) if console.is_terminal and not console.is_dumb_terminal else LineDisplay(console)
+
+
+class LineDisplay:
+    """A line per stage that went on, every few seconds."""
+
+    def __init__(self, console: Console, every_seconds: float = LINE_SECONDS) -> None:
+        self._console = console
+        self._every = every_seconds
+        self._shown: dict[tuple[str, str, str], tuple[int, ...]] = {}
+        self._latest: Sequence[StageProgress] = ()
+        self._printed_at = float("-inf")
+        self._note: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown:
+            self._print()
+
+    def show(self, stages: Sequence[StageProgress]) -> None:
+        self._latest = stages
+        if time.monotonic() - self._printed_at >= self._every:
+            self._print()
+
+    def say(self, sentence: str) -> None:
+        self._console.print(f"{_clock()} {sentence}", soft_wrap=True)
+
+    def note(self, sentence: str | None) -> None:
+        if sentence is not None and sentence != self._note:
+            self.say(sentence)
+        self._note = sentence
+
+    def _print(self) -> None:
+        for stage in self._latest:
+            place, facts = (stage.source, stage.label, stage.stage), (stage.done, stage.total, stage.failed)
+            if self._shown.get(place) != facts:
+                self._shown[place] = facts
+                self._printed_at = time.monotonic()
+                self._console.print(plain(f"{_clock()} {line(stage)}"), soft_wrap=True)
+
+
+class LiveDisplay:
+    """A table that stays at the bottom of the terminal. What workers print is shown above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._terminal = _Terminal()
+        self._began = time.monotonic()
+        self._ended = False
+        self._note: str | None = None
+        self._stages: Sequence[StageProgress] = ()
+        self._no_color = console.no_color
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        console = Console(
+            file=self._terminal.take(), no_color=self._no_color or None, markup=False, highlight=False, emoji=False
+        )
+        self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+        self._live.start()
+        self._terminal.pass_on(console)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended = True
+        self._terminal.give_back()
+        if self._live is not None:
+            self._refresh()
+            self._live.stop()
+        self._terminal.close()
+
+    def show(self, stages: Sequence[StageProgress]) -> None:
+        self._stages = stages
+        self._refresh()
+
+    def say(self, sentence: str) -> None:
+        if self._live is not None:
+            self._live.console.print(sentence, soft_wrap=True)
+
+    def note(self, sentence: str | None) -> None:
+        self._note = sentence
+
+    def _refresh(self) -> None:
+        if self._live is not None:
+            self._live.update(self._picture(), refresh=True)
+
+    def _picture(self) -> RenderableType:
+        shown = table(
+            "Source", "Label", "Stage", "Done", "", "Rate", "Left", "Failed", numbers=["Done", "Rate", "Left"]
+        )
+        for stage in self._stages:
+            failed = Text(number(stage.failed), style="red" if stage.failed else "")
+            shown.add_row(
+                plain(stage.source),
+                plain(stage.label),
+                stage.stage,
+                f"{number(stage.done)} of {number(stage.total)}",
+                ProgressBar(total=max(1, stage.total), completed=stage.done, width=20),
+                rate(stage),
+                duration(stage.left_seconds) if stage.left_seconds is not None else "",
+                failed,
+            )
+        if self._ended:
+            return shown
+        running = f"{duration(round(time.monotonic() - self._began))}; Ctrl-C stops after what is being worked on"
+        return Group(shown, Text(self._note or running, style="dim" if self._note is None else "yellow"))
+
+
+class _Terminal:
+    """Takes the terminal for the progress, and gives whoever writes to it meanwhile, workers above all, a pipe
+    in its place. A thread passes on what comes out of the pipe."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, int] = {}
+        self._reading = -1
+        self._thread: threading.Thread | None = None
+
+    def take(self) -> TextIOWrapper:
+        self._file = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
+        self._reading, writing = os.pipe()
+        for descriptor in (1, 2):
+            if os.isatty(descriptor):
+                self._kept[descriptor] = os.dup(descriptor)
+                os.dup2(writing, descriptor)
+        os.close(writing)
+        return self._file
+
+    def pass_on(self, console: Console) -> None:
+        self._thread = threading.Thread(target=self._read, args=(console,), name="detent-terminal", daemon=True)
+        self._thread.start()
+
+    def give_back(self) -> None:
+        """The pipe ends when the last of those who have it does; a process left behind is not waited for."""
+        for descriptor, kept in self._kept.items():
+            os.dup2(kept, descriptor)
+            os.close(kept)
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _read(self, console: Console) -> None:
+        with os.fdopen(self._reading, encoding="utf-8", errors="replace") as lines, contextlib.suppress(OSError):
+            for text in lines:
+                console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
+
+
+def line(stage: StageProgress) -> str:
+    """`wiki/Article claimed: 120 of 1,003 done, 45/s, about 20 s left, 3 failed`."""
+    parts = [f"{number(stage.done)} of {number(stage.total)} done"]
+    if stage.rate:
+        parts.append(rate(stage))
+    if stage.left_seconds is not None:
+        parts.append(f"about {duration(stage.left_seconds)} left")
+    if stage.failed:
+        parts.append(f"{number(stage.failed)} failed")
+    return f"{stage.source}/{stage.label} {stage.stage}: {', '.join(parts)}"
+
+
+def rate(stage: StageProgress) -> str:
+    if not stage.rate:
+        return ""
+    return f"{stage.rate:,.0f}/s" if stage.rate >= 10 else f"{stage.rate:.1f}/s"
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")

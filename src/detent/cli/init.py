@@ -1,0 +1,65 @@
+"""`detent init`: a project's folder and its settings file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from detent.cli.options import Command, with_session
+from detent.cli.session import Session
+
+_NEXT = """\
+Next:
+  1. Write a Python module here with a list SOURCES of detent.Source, and name it in detent.toml:
+       [handlers]
+       modules = ["my_module"]
+  2. detent run        works until nothing is left to do.
+  3. detent status     shows how far it is."""
+
+
+@click.command(cls=Command, short_help="Make a project here.")
+@click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
+@with_session
+def init(session: Session, folder: Path | None) -> None:
+    """Make FOLDER (the working directory) a project: a folder .detent and a commented detent.toml.
+
+    What is there already is left as it is, so it can be called any number of times.
+
+    \b
+    Examples:
+      detent init
+      detent init notes
+    """
+    from detent.configuration import Project
+
+    project = Project((folder or session.project or Path.cwd()).resolve())
+    try:
+        made = [*_make_folder(project.folder), *_make_settings(project.file)]
+    except OSError as error:
+        raise click.ClickException(f"{project.root} cannot become a project: {error.strerror}.") from error
+    words = f"Made {' and '.join(made)}" if made else "Nothing was to be made"
+    click.echo(f"{words}: {project.root} is a project.")
+    click.echo(_NEXT)
+
+
+def _make_folder(folder: Path) -> list[str]:
+    from detent.store.embedded.folder import make_folder
+
+    if folder.is_dir():
+        return []
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, 0o711)
+    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+    return [folder.name]
+
+
+def _make_settings(file: Path) -> list[str]:
+    from detent.configuration import template
+
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(template())
+    except FileExistsError:
+        return []
+    return [file.name]

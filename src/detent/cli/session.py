@@ -1,0 +1,87 @@
+"""One call of the program: which project and database, and where its words go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from detent.application.connecting import Connected, Located
+    from detent.configuration import Configuration, Project
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Session:
+    """What the program's options say. Nothing is opened before a command asks for it."""
+
+    project: Path | None = None
+    database: str | None = None
+    no_color: bool = False
+    trace: bool = False
+
+    @cached_property
+    def out(self) -> Console:
+        """Where results go."""
+        from detent.cli.output import console
+
+        return console(color=not self.no_color)
+
+    @cached_property
+    def err(self) -> Console:
+        """Where progress and complaints go."""
+        from detent.cli.output import console
+
+        return console(stderr=True, color=not self.no_color)
+
+    def say(self, *sentences: str) -> None:
+        self.out.print(" ".join(sentences), soft_wrap=True)
+
+    def found(self) -> Project | None:
+        """The project, if there is one."""
+        from detent.application.connecting import project_at
+
+        return project_at(self.project)
+
+    def settings(self, flags: Mapping[str, object] | None = None) -> Configuration:
+        from detent.application.connecting import settings_of
+
+        return settings_of(self.found(), database=self.database, flags=flags)
+
+    def with_store(self, verb: Callable[[Connected], Awaitable[T]], flags: Mapping[str, object] | None = None) -> T:
+        """Open the project's store, and do something with it."""
+        from detent.application.connecting import connected
+
+        async def opened() -> T:
+            async with connected(self.project, database=self.database, flags=flags) as store:
+                return await verb(store)
+
+        return _finish(opened)
+
+    def with_database(self, verb: Callable[[Located], Awaitable[T]]) -> T:
+        """Reach the project's database without touching its schema, and do something with it."""
+        from detent.application.connecting import located
+
+        async def reached() -> T:
+            async with located(self.project, database=self.database) as found:
+                return await verb(found)
+
+        return _finish(reached)
+
+
+def _finish(work: Callable[[], Awaitable[T]]) -> T:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it reports each try; DatabaseAway says it once
+
+    async def main() -> T:
+        return await work()
+
+    return asyncio.run(main())

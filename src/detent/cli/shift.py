@@ -1,0 +1,118 @@
+"""A shift: a crew at work, shown as it goes on, and ended by signals in two steps.
+
+The first Ctrl-C or SIGTERM lets the workers finish what they have begun, for the grace period; a second one,
+or a worker that does not end by then, has them killed. What was unfinished is given back uncounted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Sequence
+from datetime import datetime
+
+from detent.application.connecting import Connected
+from detent.cli.display import Display
+from detent.cli.output import counted, duration, moment
+from detent.cli.progress import Progress
+from detent.errors import DatabaseAway, DetentError
+from detent.worker import Crew, remaining
+from detent.worker.duty import Duty
+
+LOOK_SECONDS = 0.5
+LATER_SECONDS = 2.0
+_MARGIN_SECONDS = 5.0
+
+
+class Shift:
+    """Runs a crew until it has ended. `signal` is what ended it early, if anything did; `killed` says whether at
+    once, and `away` whether the database did not answer when it was last asked."""
+
+    def __init__(self, opened: Connected, crew: Crew, duties: Sequence[Duty], display: Display) -> None:
+        self.signal: signal.Signals | None = None
+        self.killed = False
+        self.away = False
+        self._opened = opened
+        self._crew = crew
+        self._duties = duties
+        self._display = display
+        self._progress = Progress(duties)
+        self._grace = opened.settings.worker.grace_seconds
+        self._asked_later = float("-inf")
+        self._working: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop, number)
+        watching = asyncio.create_task(self._watch())
+        self._working = asyncio.create_task(self._crew.run())
+        try:
+            await asyncio.wait({self._working})
+            if not self._working.cancelled():
+                self._working.result()
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+            if not self.away:
+                with contextlib.suppress(DatabaseAway):
+                    await self._look()
+
+    def _stop(self, number: signal.Signals) -> None:
+        if self.signal is not None:
+            self._kill("Stopping at once; what was being worked on is given back.")
+            return
+        self.signal = number
+        self._crew.stop()
+        self._display.say(
+            f"Stopping: what is being worked on may finish, for up to {duration(self._grace)}. "
+            "Ctrl-C again stops at once."
+        )
+        late = f"Workers have not ended within {duration(self._grace)}; they are ended now."
+        asyncio.get_running_loop().call_later(self._grace + _MARGIN_SECONDS, self._kill, late)
+
+    def _kill(self, sentence: str) -> None:
+        if not self.killed:
+            self.killed = True
+            self._display.say(sentence)
+        self._crew.kill()
+        if self._working is not None:  # without the database, what the workers had cannot be given back
+            asyncio.get_running_loop().call_later(3 * _MARGIN_SECONDS, self._working.cancel)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self._look()
+                await self._look_for_later()
+                self.away = False
+            except DatabaseAway as away:
+                await self._wait_for_database(away)
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self) -> None:
+        self._display.show(self._progress.update(await self._opened.store.count_by_state(), time.monotonic()))
+
+    async def _look_for_later(self) -> None:
+        """Say so when all that is left waits for a later retry."""
+        if time.monotonic() - self._asked_later < LATER_SECONDS:
+            return
+        self._asked_later = time.monotonic()
+        left = await remaining(self._opened.store, self._duties)
+        only_later = left.later and not left.now and not left.working and left.first_due
+        self._display.note(waiting(left.later, left.first_due) if only_later and left.first_due else None)
+
+    async def _wait_for_database(self, away: DatabaseAway) -> None:
+        if not self.away:
+            self.away = True
+            self._display.say(f"{away} Waiting for it.")
+        with contextlib.suppress(DetentError):
+            await self._opened.located.revive()
+
+
+def waiting(count: int, until: datetime) -> str:
+    """`12 items wait for a later retry, the first until 2025-11-15 09:30:00`."""
+    verb = "waits" if count == 1 else "wait"
+    return f"{counted(count, 'item')} {verb} for a later retry, the first until {moment(until)}"

@@ -1,0 +1,105 @@
+"""`detent sources`, `pause` and `resume`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from detent.cli.options import Command, as_json, with_session
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from detent.application.connecting import Connected
+
+
+@click.command(cls=Command, short_help="List the sources.")
+@with_session
+@as_json("""
+    sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
+    lifecycle, items
+""")
+def sources(session: Session, json_: bool) -> None:
+    """List the sources: what labels they have, what lifecycle each follows, and which are paused.
+
+    \b
+    Examples:
+      detent sources
+      detent sources --json
+    """
+    session.with_store(lambda opened: _show(session, opened, json_))
+
+
+@click.command(cls=Command, short_help="Let nothing more of a source be worked on.")
+@click.argument("source")
+@with_session
+def pause(session: Session, source: str) -> None:
+    """Let nothing more of SOURCE be claimed. What workers have of it is finished.
+
+    \b
+    Examples:
+      detent pause wiki
+      detent resume wiki
+    """
+
+    async def paused(opened: Connected) -> None:
+        from detent.application import overview
+
+        await overview.pause(opened.store, source)
+        session.say(f"{source} is paused: none of its items are claimed until `detent resume {source}`.")
+
+    session.with_store(paused)
+
+
+@click.command(cls=Command, short_help="Let a paused source be worked on again.")
+@click.argument("source")
+@with_session
+def resume(session: Session, source: str) -> None:
+    """Let SOURCE be worked on again after a pause.
+
+    \b
+    Examples:
+      detent resume wiki
+    """
+
+    async def resumed(opened: Connected) -> None:
+        from detent.application import overview
+
+        await overview.resume(opened.store, source)
+        session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
+
+    session.with_store(resumed)
+
+
+async def _show(session: Session, opened: Connected, json_: bool) -> None:
+    from detent.cli.output import document, moment, number, plain, table
+    from detent.cli.status import look
+
+    overview = await look(opened.store)
+    if json_:
+        lines = [
+            {
+                "name": origin.name,
+                "added_at": origin.added_at,
+                "paused_at": origin.paused_at,
+                "labels": [
+                    {"label": each.kind.label, "lifecycle": each.kind.lifecycle.name, "items": each.total}
+                    for each in overview.standings
+                    if each.kind.source == origin.name
+                ],
+            }
+            for origin in overview.origins
+        ]
+        document({"sources": lines})
+        return
+    if not overview.origins:
+        session.say("No sources are known yet. `detent run` makes those known that your modules declare.")
+        return
+    paused = {origin.name: origin.paused_at for origin in overview.origins}
+    shown = table("Source", "Label", "Lifecycle", "Items", "Paused", numbers=["Items"])
+    for each in overview.standings:
+        since = paused.get(each.kind.source)
+        words = f"since {moment(since)}" if since else ""
+        kind = each.kind
+        shown.add_row(plain(kind.source), plain(kind.label), kind.lifecycle.name, number(each.total), words)
+    session.out.print(shown)

@@ -1,0 +1,231 @@
+"""`detent status`: how many items are where, and who works on them. Only tallies and leases are read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.cli.options import Command, as_json, with_session
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from detent.application.connecting import Connected
+    from detent.application.overview import Holder, Origin
+    from detent.cli.standing import Standing
+    from detent.store import Store
+
+_REFRESH_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the database said a moment ago."""
+
+    at: datetime
+    origins: Sequence[Origin]
+    standings: Sequence[Standing]
+    holders: Sequence[Holder]
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """What a watcher would call a change."""
+        return self.origins, self.standings, [(holder.owner, holder.items) for holder in self.holders]
+
+
+@click.command(cls=Command, short_help="Show how many items are in which state, and who works on them.")
+@click.option("--watch", is_flag=True, help="Keep showing it until Ctrl-C; into a file or pipe: at every change.")
+@with_session
+@as_json("""
+    at          when it was asked
+    totals      items, waiting, working, failed, stopped, done: how many
+    sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
+    lifecycle, total, waiting, working, failed, stopped, done, states, a list of: state, meaning, count
+    workers     a list of: owner, items, leases, since, deadline
+""")
+def status(session: Session, watch: bool, json_: bool) -> None:
+    """Show how many items are in which state, and who works on them now.
+
+    It reads counts that are kept with every move, so it answers at once however many items there are.
+
+    \b
+    Examples:
+      detent status
+      detent status --watch
+      detent status --json | jq .totals.failed
+    """
+    if watch and json_:
+        raise click.UsageError("--watch and --json do not go together: one document is asked once.")
+    if watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            session.with_store(lambda opened: _watch(session, opened))
+        return
+    session.with_store(lambda opened: _show(session, opened, json_))
+
+
+async def look(store: Store) -> Overview:
+    from detent.application.overview import holders, origins
+    from detent.cli.standing import standings
+
+    known = standings(await store.kinds.select(), await store.count_by_state())
+    return Overview(datetime.now(UTC), await origins(store), known, await holders(store))
+
+
+async def _show(session: Session, opened: Connected, json_: bool) -> None:
+    from detent.cli.output import document
+
+    overview = await look(opened.store)
+    if json_:
+        document(_document(overview))
+    else:
+        session.out.print(_picture(overview))
+
+
+async def _watch(session: Session, opened: Connected) -> None:
+    if session.out.is_terminal:
+        await _watch_live(session, opened)
+    else:
+        await _watch_changes(session, opened)
+
+
+async def _watch_live(session: Session, opened: Connected) -> None:
+    from rich.live import Live
+
+    with Live(console=session.out, auto_refresh=False, vertical_overflow="visible") as live:
+        while True:
+            live.update(await _patient_picture(opened), refresh=True)
+            await asyncio.sleep(_REFRESH_SECONDS)
+
+
+async def _watch_changes(session: Session, opened: Connected) -> None:
+    from detent.cli.output import moment
+
+    before: tuple[object, ...] | None = None
+    while True:
+        overview = await look(opened.store)
+        if overview.facts != before:
+            before = overview.facts
+            session.say(f"At {moment(overview.at)}:")
+            session.out.print(_picture(overview))
+            session.out.print()
+            session.out.file.flush()
+        await asyncio.sleep(_REFRESH_SECONDS)
+
+
+async def _patient_picture(opened: Connected) -> RenderableType:
+    from detent.errors import DatabaseAway
+
+    try:
+        return _picture(await look(opened.store))
+    except DatabaseAway as away:
+        await opened.located.revive()
+        return f"{away} Looking again."
+
+
+def _picture(overview: Overview) -> RenderableType:
+    from rich.console import Group
+
+    if not overview.origins:
+        return "No sources are known yet. `detent run` makes those known that your modules declare."
+    parts: list[RenderableType] = [_states(overview), "", _summary(overview)]
+    if overview.holders:
+        parts += ["", _workers(overview)]
+    return Group(*parts)
+
+
+def _states(overview: Overview) -> RenderableType:
+    from detent.cli.output import number, plain, table
+    from detent.cli.standing import STYLES, meaning
+
+    paused = {origin.name for origin in overview.origins if origin.paused_at}
+    shown = table("Source", "Label", "State", "Items", "Meaning", numbers=["Items"])
+    for standing in overview.standings:
+        kind = standing.kind
+        source = f"{kind.source} (paused)" if kind.source in paused else kind.source
+        for state, count in standing.states.items():
+            role = meaning(kind.lifecycle, state)
+            shown.add_row(plain(source), plain(kind.label), state, number(count), plain(role, style=STYLES[role]))
+            source = ""
+        shown.add_row(plain(source), plain(kind.label, style="bold"), "total", number(standing.total), "")
+    return shown
+
+
+def _summary(overview: Overview) -> RenderableType:
+    from detent.cli.output import counted, number, plain
+    from detent.cli.standing import FAILED
+
+    totals = _totals(overview)
+    words = ", ".join(f"{number(totals[name])} {name}" for name in totals if name != "items" and totals[name])
+    sentence = f"{counted(totals['items'], 'item')}{f': {words}' if words else ''}."
+    if not totals[FAILED]:
+        return plain(sentence)
+    states = sorted({state for each in overview.standings for state in each.kind.lifecycle.failures & set(each.states)})
+    commands = ", ".join(f"detent items --state {state}" for state in states)
+    return plain(f"{sentence} See what failed: {commands}")
+
+
+def _workers(overview: Overview) -> RenderableType:
+    from detent.cli.output import ago, number, plain, table
+
+    shown = table("Worker", "Items held", "Since", "Lease", numbers=["Items held"])
+    for holder in overview.holders:
+        left = (holder.deadline - overview.at).total_seconds()
+        lease = f"renewed for {left:.0f} s more" if left > 0 else "has run out"
+        shown.add_row(plain(holder.owner), number(holder.items), ago(holder.since, overview.at), lease)
+    return shown
+
+
+def _totals(overview: Overview) -> dict[str, int]:
+    from detent.cli.standing import STYLES
+
+    totals = {"items": sum(standing.total for standing in overview.standings)}
+    return totals | {name: sum(standing.of(name) for standing in overview.standings) for name in STYLES}
+
+
+def _document(overview: Overview) -> dict[str, Any]:
+    return {
+        "at": overview.at,
+        "totals": _totals(overview),
+        "sources": [
+            {
+                "name": origin.name,
+                "added_at": origin.added_at,
+                "paused_at": origin.paused_at,
+                "labels": [_label(each) for each in overview.standings if each.kind.source == origin.name],
+            }
+            for origin in overview.origins
+        ],
+        "workers": [
+            {
+                "owner": holder.owner,
+                "items": holder.items,
+                "leases": holder.leases,
+                "since": holder.since,
+                "deadline": holder.deadline,
+            }
+            for holder in overview.holders
+        ],
+    }
+
+
+def _label(standing: Standing) -> dict[str, Any]:
+    from detent.cli.standing import STYLES, meaning
+
+    lifecycle = standing.kind.lifecycle
+    return {
+        "label": standing.kind.label,
+        "lifecycle": lifecycle.name,
+        "total": standing.total,
+        **{name: standing.of(name) for name in STYLES},
+        "states": [
+            {"state": state, "meaning": meaning(lifecycle, state), "count": count}
+            for state, count in standing.states.items()
+        ],
+    }

@@ -1,0 +1,120 @@
+"""`detent show KEY`: one item's whole story."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.cli.options import Command, as_json, filters, with_session
+from detent.cli.selection import Selection, find
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from detent.application.connecting import Connected
+    from detent.store import Entry, Story
+
+
+@click.command(cls=Command, short_help="Tell the whole story of one item.")
+@click.argument("key")
+@filters
+@with_session
+@as_json("""
+    item        id, source, label, key, state, since, attempt, priority, content_hash, added_at, not_before,
+    error_kind, trouble, error
+    lifecycle   its name
+    changed     whether the content changed while a worker has the item
+    title       the title of its node, or null
+    error_at    when it failed, or null
+    lease       null, or: owner, deadline, token
+    checkpoint  null, or what the source keeps there
+    history     a list of: at, from_state, to_state, attempt, token, took (seconds), owner, reason
+""")
+def show(session: Session, key: str, source: str | None, label: str | None, json_: bool) -> None:
+    """Tell the story of the item KEY: where it is and why, and every move that it made.
+
+    \b
+    Examples:
+      detent show "Alan Turing"
+      detent show README.md --source docs --label File
+      detent show README.md --json
+    """
+
+    async def told(opened: Connected) -> None:
+        from detent.cli.output import document
+
+        story = await opened.store.show(await find(opened.store, key, Selection(source, label)))
+        if json_:
+            document(_document(story))
+        else:
+            _tell(session, story)
+
+    session.with_store(told)
+
+
+def _tell(session: Session, story: Story) -> None:
+    from detent.cli.output import table
+
+    about = table("", "", wide=[""])
+    about.show_header = False
+    for name, value in _about(story):
+        about.add_row(name, value)
+    session.out.print(about)
+    session.out.print()
+    for line in _moves(story.history) if story.history else ["It has not moved yet."]:
+        session.out.print(line, soft_wrap=True)
+
+
+def _about(story: Story) -> list[tuple[str, Any]]:
+    from detent.cli.output import ago, moment, plain
+    from detent.cli.standing import STYLES
+
+    item = story.item
+    lines = [
+        ("Item", plain(f"{item.source}/{item.label}/{item.key}", style="bold")),
+        ("Title", story.title),
+        ("State", f"{item.state}, since {moment(item.since)} ({ago(item.since)}); lifecycle {story.lifecycle}"),
+        ("Added", moment(item.added_at)),
+        ("Attempt", str(item.attempt) if item.attempt else None),
+        ("Priority", str(item.priority)),
+        ("Content hash", item.content_hash),
+        ("Waits until", moment(item.not_before) if item.not_before else None),
+        ("Held by", f"{story.owner}, until {moment(story.deadline)}" if story.owner and story.deadline else None),
+        ("Changed", "yes, while being worked on; it goes round again" if story.changed else None),
+        ("Checkpoint", json.dumps(story.checkpoint, ensure_ascii=False) if story.checkpoint is not None else None),
+    ]
+    if item.error_kind:
+        when = f" at {moment(story.error_at)}" if story.error_at else ""
+        lines.append(("Error", plain(f"{item.error_kind}{when}: {item.error}", style=STYLES["failed"])))
+    return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
+
+
+def _moves(history: list[Entry]) -> Iterator[Text]:
+    """A line per move: `2025-11-15 09:30:05  pending → in_progress  attempt 1, by vm:4711: why`."""
+    from detent.cli.output import duration, moment, plain
+
+    moves = [f"{entry.from_state} → {entry.to_state}" for entry in history]
+    width = max(map(len, moves))
+    for entry, move in zip(history, moves, strict=True):
+        took = f", took {duration(entry.took)}" if entry.took is not None else ""
+        by = entry.owner if entry.owner.startswith("by ") else f"by {entry.owner}"
+        why = f": {entry.reason}" if entry.reason else ""
+        yield plain(f"{moment(entry.at)}  {move:{width}}  attempt {entry.attempt}{took}, {by}{why}")
+
+
+def _document(story: Story) -> dict[str, Any]:
+    lease = {"owner": story.owner, "deadline": story.deadline, "token": story.token} if story.owner else None
+    return {
+        "item": vars(story.item),
+        "lifecycle": story.lifecycle,
+        "changed": story.changed,
+        "title": story.title,
+        "error_at": story.error_at,
+        "lease": lease,
+        "checkpoint": story.checkpoint,
+        "history": [vars(entry) for entry in story.history],
+    }

@@ -1,0 +1,67 @@
+"""Puts together the three places where a value may be given, each over the one before."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from detent.configuration.environment import from_environment
+from detent.configuration.file import from_file
+from detent.configuration.flags import from_flags
+from detent.configuration.lines import KeyPath
+from detent.configuration.project import Project
+from detent.configuration.settings import (
+    DEFAULT,
+    STAGE,
+    Configuration,
+    HandlerSettings,
+    JournalSettings,
+    RetrySettings,
+    StageSettings,
+    WorkerSettings,
+    dotted,
+)
+from detent.configuration.values import Given
+from detent.errors import InvalidSetting
+
+
+def load(
+    project: Project | None,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, object] | None = None,
+) -> Configuration:
+    """The values in force: flags over the environment over `detent.toml` over the defaults.
+
+    Flags come by full name, `{"worker.lease_seconds": "60"}`, typed or as text. Raises InvalidConfiguration.
+    """
+    given = {
+        **(from_file(project.file) if project else {}),
+        **from_environment(environment),
+        **from_flags(flags or {}),
+    }
+    configuration = Configuration(
+        **_values(given, ()),
+        worker=WorkerSettings(**_values(given, ("worker",))),
+        retry=RetrySettings(**_values(given, ("retry",))),
+        journal=JournalSettings(**_values(given, ("journal",))),
+        handlers=HandlerSettings(**_values(given, ("handlers",))),
+        stages={path[1]: StageSettings(**_values(given, path[:2])) for path in given if path[0] == STAGE},
+        origins={dotted(path): each.origin for path, each in given.items()},
+    )
+    _check_retry(configuration)
+    return configuration
+
+
+def _values(given: Mapping[KeyPath, Given], section: KeyPath) -> dict[str, Any]:
+    return {path[-1]: each.value for path, each in given.items() if path[:-1] == section}
+
+
+def _check_retry(configuration: Configuration) -> None:
+    """The one rule that spans two settings, which may have been given in two places."""
+    retry = configuration.retry
+    if retry.ceiling_seconds < retry.base_seconds:
+        ceiling = configuration.origins.get("retry.ceiling_seconds", DEFAULT)
+        base = configuration.origins.get("retry.base_seconds", DEFAULT)
+        raise InvalidSetting(
+            f"retry.ceiling_seconds is {retry.ceiling_seconds:g} ({ceiling}), below retry.base_seconds, "
+            f"which is {retry.base_seconds:g} ({base}). Raise the ceiling or lower the base."
+        )

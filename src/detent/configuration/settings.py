@@ -1,0 +1,265 @@
+"""Every setting, declared once, and the typed object that holds the values in force."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from detent.configuration.masking import masked
+
+DEFAULT = "default"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known about one setting. A number lies in its range, a text matches its pattern as a whole."""
+
+    description: str
+    default: object
+    unit: str | None = None
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    pattern: str | None = None
+    form: str | None = None
+    example: str | None = None
+    secret: bool = False
+    name: str = ""
+    type: type = str
+    variable: str | None = None
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        return tuple(self.name.split("."))
+
+    @property
+    def section(self) -> str:
+        """The section's name; empty for a setting at the top."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def key(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def environment(self) -> str:
+        return self.variable or "DETENT_" + self.name.upper().replace(".", "_")
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.key.replace("_", "-")
+
+    @property
+    def expectation(self) -> str:
+        """What a value must be, to follow the words "must be"."""
+        if self.form:
+            return self.form
+        kind = ("a whole number" if self.type is int else "a number") + f" of {self.unit}"
+        if self.above is not None:
+            return f"{kind} above {self.above:g}"
+        if self.at_most is not None:
+            return f"{kind} from {self.at_least:g} to {self.at_most:g}"
+        return f"{kind}, at least {self.at_least:g}"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One value in force, as `detent config` shows it: secrets are masked, lists are lists."""
+
+    name: str
+    value: str | int | float | list[str] | None
+    unit: str | None
+    description: str
+    origin: str
+
+
+def setting(description: str, default: T, **details: Any) -> T:
+    """A field of a frozen dataclass that declares a setting."""
+    declared = Setting(description, default, **details)
+    value: T = field(default=default, repr=not declared.secret, metadata={"setting": declared})
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """How `detent work` claims items and works on them."""
+
+    processes: int = setting(
+        "How many processes one `detent work` starts.",
+        1,
+        unit="processes",
+        at_least=1,
+    )
+    lease_seconds: float = setting(
+        "How long a claim holds after its last renewal, before other workers may take its items.",
+        300.0,
+        unit="seconds",
+        at_least=5,
+        at_most=86_400,
+    )
+    poll_seconds: float = setting(
+        "How long an idle worker waits before it looks for work again.",
+        2.0,
+        unit="seconds",
+        at_least=0.05,
+        at_most=3_600,
+    )
+    grace_seconds: float = setting(
+        "How long a worker that was asked to stop may finish what it has begun.",
+        30.0,
+        unit="seconds",
+        at_least=0,
+    )
+    batch_size: int = setting(
+        "How many items one claim takes at most.",
+        100,
+        unit="items",
+        at_least=1,
+        at_most=10_000,
+    )
+    concurrency: int = setting(
+        "How many items of a stage one process works on at the same time.",
+        8,
+        unit="items",
+        at_least=1,
+        at_most=1_000,
+    )
+    time_limit_seconds: float = setting(
+        "How long a handler may take before it is stopped and the attempt counts as failed.",
+        300.0,
+        unit="seconds",
+        above=0,
+    )
+    max_attempts: int = setting(
+        "How often an item is tried before it is marked as failed.",
+        3,
+        unit="attempts",
+        at_least=1,
+        at_most=100,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageSettings:
+    """What one stage does otherwise than the worker's settings say; None where it does the same."""
+
+    batch_size: int | None = None
+    concurrency: int | None = None
+    time_limit_seconds: float | None = None
+    max_attempts: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrySettings:
+    """How long an item waits after a transient error."""
+
+    base_seconds: float = setting(
+        "How long the first retry waits; each one after it waits twice as long as the one before.",
+        2.0,
+        unit="seconds",
+        at_least=0,
+    )
+    ceiling_seconds: float = setting(
+        "The longest wait between two attempts.",
+        3_600.0,
+        unit="seconds",
+        at_least=0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class JournalSettings:
+    """How long the log of moves is kept."""
+
+    retention_days: int | None = setting(
+        "How long moves stay in the journal; unset keeps them for ever.",
+        None,
+        unit="days",
+        at_least=1,
+        at_most=36_500,
+        example="365",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandlerSettings:
+    """Where the user's own code is found."""
+
+    modules: tuple[str, ...] = setting(
+        "Python modules to import that declare sources, lifecycles and handlers.",
+        (),
+        pattern=r"[^\W\d]\w*(\.[^\W\d]\w*)*",
+        form='a list of Python module names, such as ["my_project.handlers"]',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """All values in force, and for those that are not defaults the place where each was given."""
+
+    database: str | None = setting(
+        "The PostgreSQL server to use; unset starts Detent's own in the .detent folder.",
+        None,
+        pattern=r"postgres(ql)?://.*|\s*\w+\s*=.*",
+        form="a postgresql:// URL or a connection string such as host=db dbname=detent",
+        example='"postgresql://detent@db.example/detent"',
+        secret=True,
+        variable="DETENT_DATABASE_URL",
+    )
+    worker: WorkerSettings = WorkerSettings()
+    retry: RetrySettings = RetrySettings()
+    journal: JournalSettings = JournalSettings()
+    handlers: HandlerSettings = HandlerSettings()
+    stages: Mapping[str, StageSettings] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def explain(self) -> list[Explained]:
+        """Every value in force: all settings as declared, then what the stages override."""
+        explained = []
+        for known in SETTINGS.values():
+            holder = getattr(self, known.section) if known.section else self
+            explained.append(self._explained(known.name, known, getattr(holder, known.key)))
+        for stage, overrides in self.stages.items():
+            for key, known in STAGE_SETTINGS.items():
+                if (value := getattr(overrides, key)) is not None:
+                    explained.append(self._explained(dotted((STAGE, stage, key)), known, value))
+        return explained
+
+    def _explained(self, name: str, known: Setting, value: Any) -> Explained:
+        if isinstance(value, tuple):
+            value = list(value)
+        elif known.secret and value is not None:
+            value = masked(value)
+        return Explained(name, value, known.unit, known.description, self.origins.get(name, DEFAULT))
+
+
+def dotted(path: tuple[str, ...]) -> str:
+    """A key's full name as TOML would write it: `worker.processes`, `stage."node.parsing".batch_size`."""
+    return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in path)
+
+
+def _declared(holder: type, section: str = "") -> Iterator[Setting]:
+    types = get_type_hints(holder)
+    for each in fields(holder):
+        if "setting" in each.metadata:
+            yield replace(each.metadata["setting"], name=section + each.name, type=_type(types[each.name]))
+        elif is_dataclass(types[each.name]):
+            yield from _declared(types[each.name], each.name + ".")
+
+
+def _type(annotation: Any) -> type:
+    """`int` for `int | None`, `tuple` for `tuple[str, ...]`."""
+    if get_origin(annotation) is tuple:
+        return tuple
+    found: type = next((part for part in get_args(annotation) if part is not NoneType), annotation)
+    return found
+
+
+SETTINGS: Mapping[str, Setting] = {each.name: each for each in _declared(Configuration)}
+SECTIONS = tuple(dict.fromkeys(each.section for each in SETTINGS.values() if each.section))
+STAGE = "stage"
+STAGE_SETTINGS: Mapping[str, Setting] = {each.name: SETTINGS[f"worker.{each.name}"] for each in fields(StageSettings)}

@@ -1,0 +1,96 @@
+"""From what was written to a value of the right type and range, or an error that says what to write."""
+
+import difflib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from detent.configuration.settings import Setting
+from detent.errors import InvalidSetting
+
+Value = int | float | str | tuple[str, ...]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value that someone chose, and the place where they did."""
+
+    value: Value
+    origin: str
+
+
+def from_text(setting: Setting, text: str) -> object:
+    """What a variable or a flag means by its text; the text itself if it is not of the setting's type."""
+    if setting.type is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
+    if setting.type is str:
+        return text.strip()
+    try:
+        return int(text) if setting.type is int else float(text)
+    except ValueError:
+        return text
+
+
+def checked(setting: Setting, value: object, name: str, where: str) -> Value:
+    """The value, typed, or InvalidSetting naming the setting, the place and what is expected."""
+    typed = _typed(setting, value)
+    if typed is None or not _allowed(setting, typed):
+        found = "has a value that cannot be used" if setting.secret else f"is {_shown(value)}"
+        raise InvalidSetting(f"{where}: {name} {found}. It must be {setting.expectation}.")
+    return typed
+
+
+def nearest(word: str, known: Mapping[str, T]) -> T | None:
+    """What is known under the name most like `word`, if one is like it at all."""
+    alike = difflib.get_close_matches(word, known, n=1)
+    return known[alike[0]] if alike else None
+
+
+def _typed(setting: Setting, value: object) -> Value | None:
+    if setting.type is tuple:
+        return _texts(value)
+    if setting.type is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return _finite(value)
+    if setting.type is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if setting.type is str and isinstance(value, str):
+        return value
+    return None
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    if not isinstance(value, list | tuple):
+        return None
+    texts = tuple(part for part in value if isinstance(part, str))
+    return texts if len(texts) == len(value) else None
+
+
+def _finite(number: float) -> float | None:
+    try:
+        return float(number) if math.isfinite(number) else None
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+
+
+def _allowed(setting: Setting, value: Value) -> bool:
+    if isinstance(value, int | float):
+        return (
+            (setting.at_least is None or value >= setting.at_least)
+            and (setting.above is None or value > setting.above)
+            and (setting.at_most is None or value <= setting.at_most)
+        )
+    texts = (value,) if isinstance(value, str) else value
+    return all(re.fullmatch(setting.pattern or ".*", text, re.DOTALL) for text in texts)
+
+
+def _shown(value: object) -> str:
+    """The value as TOML would write it, cut where it is long."""
+    if isinstance(value, dict):
+        return "a table"
+    text = json.dumps(list(value) if isinstance(value, tuple) else value, default=str, ensure_ascii=False)
+    return text if len(text) <= 60 else text[:58] + " …"

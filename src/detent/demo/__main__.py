@@ -1,0 +1,145 @@
+"""`make demo`: three workers take the almanac through its stages, one of them is killed on the way, and
+nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import sys
+import tempfile
+
+from rich.console import Console
+from rich.table import Table
+
+from detent.application.asynchronous import AsyncDetent, open_async
+from detent.demo import SOURCES
+from detent.store import Store, Story
+from detent.worker import Crew, declare
+from detent.worker.duty import duties
+
+FLAGS: dict[str, object] = {
+    "worker.processes": 3,
+    "worker.batch_size": 4,
+    "worker.concurrency": 2,
+    "worker.lease_seconds": 10,
+    "retry.base_seconds": 0.5,
+}
+
+out = Console(highlight=False)
+
+
+async def main() -> int:
+    logging.basicConfig(level=logging.ERROR)
+    folder = tempfile.mkdtemp(prefix="detent-demo-")
+    os.chmod(folder, 0o755)  # noqa: PTH101, S103  as root, PostgreSQL runs under another account, which must reach it
+    try:
+        out.print("[bold]1. A database of its own.[/] Nothing is configured, so Detent starts PostgreSQL.")
+        async with open_async(folder, sources=SOURCES, flags=FLAGS) as detent:
+            return await demonstrate(detent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def demonstrate(detent: AsyncDetent) -> int:
+    added = await detent.discover()
+    out.print(f"[bold]2. Discovery.[/] {added} entries of an almanac wait to be read and linked.")
+    victim = await run_and_kill(detent)
+    out.print("\n[bold]4. Where everything is now.[/]")
+    out.print(await status(detent.store))
+    out.print("[bold]5. One item's story[/]: it was in the killed worker's hands.")
+    for line in await story(detent.store, victim):
+        out.print(f"   {line}")
+    out.print("\n[bold]6. The proof.[/]")
+    return await prove(detent.store, added)
+
+
+async def run_and_kill(detent: AsyncDetent) -> str:
+    """Run three workers, and kill one of them with SIGKILL when it has its hands full; returns its name."""
+    kinds = await declare(detent.store, detent.sources)
+    crew = Crew(
+        detent.store,
+        detent.settings,
+        duties(detent.sources, kinds, detent.settings),
+        project=None,
+        modules=["detent.demo"],
+        flags=FLAGS,
+        until_idle=True,
+    )
+    out.print("[bold]3. Three workers begin.[/]")
+    running = asyncio.create_task(crew.run())
+    victim = await kill_a_busy_worker(crew, detent.store)
+    while not running.done():
+        await asyncio.wait({running}, timeout=1.0)
+        counts = {line.state: line.count for line in await detent.count_by_state()}
+        out.print("   " + ", ".join(f"{state} {count}" for state, count in counts.items()))
+    await running
+    return victim
+
+
+async def kill_a_busy_worker(crew: Crew, store: Store) -> str:
+    while True:
+        await asyncio.sleep(0.1)
+        counts = {line.state: line.count for line in await store.count_by_state()}
+        busy = [worker for worker in await store.workers() if worker.items >= 3]
+        if busy and counts.get("linked", 0) >= 5:
+            victim = busy[0]
+            os.kill(int(victim.owner.split(":")[1]), signal.SIGKILL)
+            out.print(f"   [red]kill -9[/] on worker {victim.owner}, which holds {victim.items} entries.")
+            return str(victim.owner)
+
+
+async def status(store: Store) -> Table:
+    table = Table("source", "label", "state", "items")
+    table.columns[3].justify = "right"
+    for line in await store.count_by_state():
+        table.add_row(line.source, line.label, line.state, str(line.count))
+    return table
+
+
+async def story(store: Store, victim: str) -> list[str]:
+    """The journal of an item that the killed worker held and did not settle."""
+    page = await store.list(limit=1000)
+    for listed in page.items:
+        told = await store.show(listed.id)
+        if any("died" in (entry.reason or "") for entry in told.history):
+            return lines(told)
+    return [f"{victim} had settled everything before it died."]
+
+
+def lines(told: Story) -> list[str]:
+    start = f"{told.item.added_at:%H:%M:%S}  added as {told.history[0].from_state}: {told.item.key}"
+    return [
+        start,
+        *[
+            f"{entry.at:%H:%M:%S}  {entry.from_state} → {entry.to_state}, attempt {entry.attempt}, by {entry.owner}"
+            + (f": {entry.reason}" if entry.reason else "")
+            for entry in told.history
+        ],
+    ]
+
+
+async def prove(store: Store, added: int) -> int:
+    """Count what must be true after any crash, and say so."""
+    page = await store.list(limit=1000)
+    stories = [await store.show(listed.id) for listed in page.items]
+    counts = {line.state: line.count for line in await store.count_by_state()}
+    reads = [[entry.from_state for entry in told.history if entry.to_state == "read"] for told in stories]
+    failed = [told for told in stories if told.item.state == "illegible"]
+    wrong = await store.tallies.check()
+    facts = [
+        (len(stories) == added, f"all {added} entries are there"),
+        (all(states.count("reading") == 1 for states in reads), "each was read exactly once"),
+        (counts.get("linked", 0) + len(failed) == added, f"{counts.get('linked', 0)} are linked, {len(failed)} failed"),
+        (len(failed) == 1, f"the failure says why: {failed[0].item.error if failed else 'none'}"),
+        (not wrong, "states, places, leases and counts agree"),
+    ]
+    for holds, sentence in facts:
+        out.print(f"   {'[green]✓[/]' if holds else '[red]✗[/]'} {sentence}")
+    return 0 if all(holds for holds, _ in facts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

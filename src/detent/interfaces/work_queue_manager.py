@@ -1,0 +1,202 @@
+"""The work queue of the documents "Expansion State Machine" and "Expansion Module"."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, TypedDict
+
+from detent.errors import DetentError, IllegalMove, LeaseLost
+from detent.interfaces.opened import Opened, holder_name
+from detent.knowledge import Done, Failed, Item, Outcome, Retry
+from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
+from detent.store import Kind, Settled, Stage, Story
+
+LABEL = "Article"
+
+
+class NotHeld(LeaseLost):
+    """The article is not claimed by this manager, so it may not move it; it was left as it is."""
+
+    def __init__(self, item: str, state: str) -> None:
+        DetentError.__init__(
+            self,
+            f"{item} is {state!r} and not claimed by this manager: its claim was lost, or it never had one. "
+            "Nothing was written; `claim_work` gives articles to work on.",
+        )
+        self.item, self.token = item, 0
+
+
+class ClaimedArticle(TypedDict):
+    title: str
+    expansion_depth: int
+    claimed_at: datetime
+
+
+class WorkQueueManager:
+    """Hands out the articles of one source, seeds first, and takes note of what became of them.
+
+    Each claimed article has a lease of its own, which lasts `timeout_seconds` from the claim or the last
+    heartbeat. The manager keeps the tokens of what it claimed, so that it alone can move those articles; whoever
+    was too slow and lost a claim gets LeaseLost and has written nothing. A worker that dies with an article
+    counts as an attempt at it, like a failure, and the last attempt at an article that others died with is made
+    with nothing else in the batch.
+
+    Articles come from the source itself, or by `db.add(source, "Article", [NewItem(title, "Article", depth)])`.
+    """
+
+    def __init__(self, db: Opened, max_retries: int = 3, source: str = "wiki") -> None:
+        self._db = db
+        self._store = db.asynchronous.store
+        self._stage = Stage(ARTICLE, ARTICLE.initial, max_retries)
+        self._policy = RetryPolicy(max_retries, base_seconds=0.0, ceiling_seconds=0.0)
+        self._owner = holder_name("queue")
+        self._held: dict[str, Item] = {}
+        self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
+
+    def claim_work(self, batch_size: int = 10, timeout_seconds: float = 300) -> list[ClaimedArticle]:
+        """Claim up to `batch_size` discovered articles, lowest depth first; empty if there is no work.
+
+        Claims that others let run out are taken back first.
+        """
+        return self._db.wait(self._claim(batch_size, timeout_seconds)) if batch_size > 0 else []
+
+    def update_heartbeat(self, article_title: str) -> None:
+        """Keep the claim on an article for another `timeout_seconds`; raises LeaseLost if it is lost."""
+        self._db.wait(self._renew(article_title))
+
+    def reclaim_stale(self, timeout_seconds: float = 300) -> int:
+        """Take back the articles whose claimers were not heard of for `timeout_seconds`; returns how many.
+
+        They are discovered again, or failed if that was the last attempt.
+        """
+        went = self._store.steering.reclaim(
+            [self._kind], owner=self._owner, silent_seconds=timeout_seconds, alone=False
+        )
+        return len(self._db.wait(went))
+
+    def advance_state(self, article_title: str, new_state: str) -> None:
+        """Move an article on: one that this manager claimed to `loaded`, `processed` or `failed`, a loaded one to
+        `processed`, a failed one back to `discovered`.
+
+        Raises LeaseLost where the claim is lost, and IllegalMove where there is no such move.
+        """
+        self._db.wait(self._advance(article_title, new_state))
+
+    def mark_failed(self, article_title: str, error: str) -> None:
+        """Note that processing an article failed: it is discovered again, to be retried at once, or failed for
+        good after `max_retries` attempts. Raises like `advance_state`."""
+        self._db.wait(self._fail(article_title, error))
+
+    def get_queue_stats(self) -> dict[str, int]:
+        """How many articles there are in each state, and in `total`."""
+        counts = dict.fromkeys(ARTICLE.states, 0)
+        for line in self._db.wait(self._store.count_by_state()):
+            if (line.source, line.label) == (self._kind.source, LABEL):
+                counts[line.state] += line.count
+        return counts | {"total": sum(counts.values())}
+
+    def get_article(self, article_title: str) -> dict[str, Any]:
+        """An article's properties: `title`, `expansion_state`, `expansion_depth`, `claimed_at`, `processed_at`,
+        `retry_count` and `error`."""
+        return self._db.wait(self._describe(article_title))
+
+    async def _claim(self, limit: int, seconds: float) -> list[ClaimedArticle]:
+        await self._store.steering.reclaim([self._kind], owner=self._owner, alone=False)
+        await self._store.tallies.fold()
+        items = await self._store.claim(
+            self._stage, owner=self._owner, limit=limit, lease_seconds=seconds, kinds=[self._kind], apart=True
+        )
+        self._held |= {item.key: item for item in items}
+        heard = await self._store.steering.heard([item.token for item in items])
+        return [
+            {"title": item.key, "expansion_depth": item.priority, "claimed_at": heard[item.token]}
+            for item in items
+            if item.token in heard
+        ]
+
+    async def _renew(self, title: str) -> None:
+        item = self._held.get(title)
+        if item is None:
+            raise NotHeld(f"{self._kind}/{title}", (await self._story(title)).item.state)
+        if not await self._store.renew([item.token]):
+            raise self._lost(item)
+
+    async def _advance(self, title: str, to: str) -> None:
+        item = self._held.get(title)
+        if item is None:
+            await self._move_resting(title, to)
+        elif to in ARTICLE.failures:
+            await self._settle(item, Failed(f"advanced to {to!r} by its worker", Trouble.UNKNOWN))
+        else:
+            ARTICLE.path(item.state, Event.DONE, to, item=str(item))
+            await self._settle(item, Done(to=to))
+
+    async def _fail(self, title: str, error: str) -> None:
+        item = self._held.get(title)
+        if item is None:
+            raise self._unmovable(title, (await self._story(title)).item.state, ARTICLE.initial)
+        match decide(Trouble.UNKNOWN, item.attempt, self._policy):
+            case Again():
+                await self._settle(item, Retry(error))
+            case _:
+                await self._settle(item, Failed(error, Trouble.UNKNOWN))
+
+    async def _settle(self, item: Item, outcome: Outcome) -> None:
+        receipt = (await self._store.settle([(item, outcome)], self._policy))[0]
+        if receipt.status is Settled.LOST:
+            raise self._lost(item)
+        self._held.pop(item.key, None)
+
+    async def _move_resting(self, title: str, to: str) -> None:
+        story = await self._story(title)
+        if story.item.state in ARTICLE.working or to in ARTICLE.working:
+            raise self._unmovable(title, story.item.state, to)
+        if not await self._store.items.move([story.item.id], to, owner=self._owner):
+            raise self._unmovable(title, (await self._story(title)).item.state, to)
+
+    async def _describe(self, title: str) -> dict[str, Any]:
+        story = await self._story(title)
+        item, state = story.item, story.item.state
+        ended = state in ARTICLE.failures or state in ("loaded", "processed")
+        return {
+            "title": item.key,
+            "expansion_state": state,
+            "expansion_depth": item.priority,
+            "claimed_at": None if state == ARTICLE.initial else await self._claimed_at(story),
+            "processed_at": item.since if ended else None,
+            "retry_count": _retry_count(story),
+            "error": item.error,
+        }
+
+    async def _claimed_at(self, story: Story) -> datetime | None:
+        """When the article's claimer was last heard of; after its work, when it was claimed."""
+        if story.token is not None and story.item.state in ARTICLE.working:
+            heard = await self._store.steering.heard([story.token])
+            if story.token in heard:
+                return heard[story.token]
+        claims = [entry.at for entry in story.history if entry.to_state in ARTICLE.working]
+        return claims[-1] if claims else None
+
+    async def _story(self, title: str) -> Story:
+        ids = await self._store.listing.find(title, source=self._kind.source, label=LABEL)
+        return await self._store.show(ids[0])
+
+    def _lost(self, item: Item) -> LeaseLost:
+        self._held.pop(item.key, None)
+        return LeaseLost(str(item), item.token)
+
+    def _unmovable(self, title: str, state: str, to: str) -> DetentError:
+        name = f"{self._kind}/{title}"
+        if state in ARTICLE.working:
+            return NotHeld(name, state)
+        return IllegalMove(name, state, to, ARTICLE.name)
+
+
+def _retry_count(story: Story) -> int:
+    """The attempts that failed. Success begins a new count on the item, so that after it the journal tells."""
+    if story.item.state in ARTICLE.working:
+        return story.item.attempt - 1
+    succeeded = [entry.attempt - 1 for entry in story.history if entry.to_state == "loaded"]
+    if story.item.state in ("loaded", "processed") and succeeded:
+        return succeeded[-1]
+    return story.item.attempt

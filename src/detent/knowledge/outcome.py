@@ -1,0 +1,59 @@
+"""What became of an item: done, to be tried again, failed, or skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from detent.knowledge.item import NewItem
+from detent.knowledge.node import Node, Reference
+from detent.lifecycle import Trouble
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The stage succeeded, and this is what it produced.
+
+    `references` is the complete set of the item's links; None leaves those it has. `to` names the state
+    after success where the lifecycle has several.
+    """
+
+    node: Node | None = None
+    references: Sequence[Reference] | None = None
+    found: Sequence[NewItem] = ()
+    checkpoint: Mapping[str, Any] | None = None
+    content_hash: str | None = None
+    to: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """The stage could not succeed now. Whether and when it is tried again is decided by the retry policy.
+
+    `alone`: with nothing beside it, because it may do harm to its neighbours.
+    """
+
+    reason: str
+    trouble: Trouble = Trouble.UNKNOWN
+    retry_after: float | None = None
+    alone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The stage failed for good."""
+
+    reason: str
+    trouble: Trouble = Trouble.REJECTED
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """There is nothing to do for this item, for this reason."""
+
+    reason: str
+
+
+Outcome = Done | Retry | Failed | Skipped

@@ -1,0 +1,35 @@
+"""Lifecycles: the states an item may be in and the moves between them, as plain tables.
+
+A lifecycle is a list of rows (state, event, next state). Everything else is read off these rows: which
+states wait for work, which mean work under way, where failure leads, what is legal. Nothing outside this
+package knows which move is legal, and nothing inside it touches a database, a clock or the network: an
+error and an attempt come in as values, and a decision goes out as a value.
+"""
+
+from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, TOPIC
+from detent.lifecycle.diagram import document, mermaid
+from detent.lifecycle.retry import Again, Decision, GiveUp, RetryPolicy, decide, retry_after_seconds
+from detent.lifecycle.table import Event, Lifecycle, Move, Path
+from detent.lifecycle.trouble import Trouble, classify
+
+__all__ = [
+    "ARTICLE",
+    "BUILTIN",
+    "CRAWL",
+    "NODE",
+    "TOPIC",
+    "Again",
+    "Decision",
+    "Event",
+    "GiveUp",
+    "Lifecycle",
+    "Move",
+    "Path",
+    "RetryPolicy",
+    "Trouble",
+    "classify",
+    "decide",
+    "document",
+    "mermaid",
+    "retry_after_seconds",
+]

@@ -1,0 +1,363 @@
+"""The table of moves, what is read off it, and the one function that applies a move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple
+
+from detent.errors import IllegalMove, InvalidLifecycle
+
+
+class Event(StrEnum):
+    """Why an item moves. Each row of a lifecycle names one."""
+
+    CLAIM = "claim"
+    """A worker takes the item: the state before waits for work, the state after means work under way."""
+    STEP = "step"
+    """The work goes on to its next phase, or a finished item is carried one state further."""
+    DONE = "done"
+    """The work succeeded."""
+    SKIP = "skip"
+    """There is nothing to do for this item."""
+    FAIL = "fail"
+    """The work failed for good."""
+    BACK = "back"
+    """The item is given back undone: a retry, a release, a lost lease."""
+    RETRY = "retry"
+    """Somebody, or a retry decision, sends a failed item round again."""
+    CHANGE = "change"
+    """The content behind the item changed."""
+    PAUSE = "pause"
+    """A person stopped the work."""
+    RESUME = "resume"
+    """A person lets it go on."""
+
+
+class Move(NamedTuple):
+    """One row of a lifecycle."""
+
+    state: str
+    event: Event
+    to: str
+
+
+class Path(NamedTuple):
+    """The states an item passes through on one event: `to` at the end, `via` on the way, if any."""
+
+    via: str | None
+    to: str
+
+
+@dataclass(frozen=True, init=False)
+class Lifecycle:
+    """A validated table of moves.
+
+    `failure_kinds` names the kind of failure per working state (`parsing` fails with `parse`); where a
+    state is not named, the kind is that of the trouble itself (`timeout`, `not_found`, …).
+    """
+
+    name: str
+    initial: str
+    moves: tuple[Move, ...]
+    entries: frozenset[str]
+    failure_kinds: Mapping[str, str] = field(hash=False)
+
+    def __init__(
+        self,
+        name: str,
+        initial: str,
+        moves: Iterable[tuple[str, str, str]],
+        *,
+        entries: Iterable[str] = (),
+        failure_kinds: Mapping[str, str] | None = None,
+    ) -> None:
+        rows = tuple(_move(name, row) for row in moves)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "initial", initial)
+        object.__setattr__(self, "moves", rows)
+        object.__setattr__(self, "entries", frozenset({initial, *entries}))
+        object.__setattr__(self, "failure_kinds", MappingProxyType(dict(failure_kinds or {})))
+        _validate(self)
+
+    @cached_property
+    def states(self) -> tuple[str, ...]:
+        """Every state, in the order in which the table first names it."""
+        named = [self.initial] + [state for move in self.moves for state in (move.state, move.to)]
+        return tuple(dict.fromkeys(named))
+
+    @cached_property
+    def waiting(self) -> frozenset[str]:
+        """The states in which an item waits for a worker. What a person stopped waits for a person."""
+        return self._sources(Event.CLAIM) - self._targets(Event.PAUSE)
+
+    @cached_property
+    def working(self) -> frozenset[str]:
+        """The states that mean a worker has the item: those a claim leads to, and their next phases."""
+        steps = [move for move in self.moves if move.event is Event.STEP]
+        return _reached(self._targets(Event.CLAIM), steps)
+
+    @cached_property
+    def failures(self) -> frozenset[str]:
+        """The states in which work has failed for good."""
+        return self._targets(Event.FAIL)
+
+    def claimed(self, state: str) -> str:
+        """The working state that a claim leads to from a waiting one."""
+        return self.path(state, Event.CLAIM).to
+
+    def target(self, state: str, event: Event) -> str | None:
+        """Where the event leads from this state, or None when the table has no such row."""
+        return next(iter(self._ends(state, event)), None)
+
+    def allows(self, state: str, to: str) -> bool:
+        """Whether the table has a row from `state` to `to`."""
+        return any(move.state == state and move.to == to for move in self.moves)
+
+    def path(self, state: str, event: Event, to: str | None = None, *, item: object = "an item") -> Path:
+        """Apply an event: the one place that says which move is legal.
+
+        Most events are one row. Three are two rows where the table has no direct one: giving back through
+        failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`),
+        and success carried one state further when `to` asks for it (`claimed → loaded → processed`).
+        """
+        end = _chosen(self._ends(state, event), to)
+        if end is not None:
+            return Path(None, end)
+        if event in _DETOURS:
+            first, second = _DETOURS[event]
+            for via in self._ends(state, first):
+                end = _chosen(self._ends(via, second), to)
+                if end is not None:
+                    return Path(via, end)
+        raise IllegalMove(item, state, to or event.value, self.name)
+
+    def changed(self, state: str) -> str | None:
+        """Where an item in this state goes when its content changed.
+
+        None: it stays where it is, because the work that it waits for will meet the new content anyway, or
+        because a worker has it, and it goes round again afterwards.
+        """
+        return self.target(state, Event.CHANGE)
+
+    def failure_kind(self, state: str, trouble: str) -> str:
+        """What kind of failure it is when work in this state meets this trouble."""
+        return self.failure_kinds.get(state, trouble)
+
+    def as_data(self) -> dict[str, object]:
+        """The lifecycle as plain data, as it is kept in the database beside the items that follow it.
+
+        `Lifecycle(**data)` makes the same lifecycle again.
+        """
+        return {
+            "name": self.name,
+            "initial": self.initial,
+            "entries": sorted(self.entries),
+            "moves": [[move.state, move.event.value, move.to] for move in self.moves],
+            "failure_kinds": dict(self.failure_kinds),
+        }
+
+    @cached_property
+    def _ends_by_cause(self) -> Mapping[tuple[str, Event], list[str]]:
+        ends: dict[tuple[str, Event], list[str]] = {}
+        for move in self.moves:
+            ends.setdefault((move.state, move.event), []).append(move.to)
+        return ends
+
+    def _ends(self, state: str, event: Event) -> Sequence[str]:
+        return self._ends_by_cause.get((state, event), ())
+
+    def _sources(self, event: Event) -> frozenset[str]:
+        return frozenset(move.state for move in self.moves if move.event is event)
+
+    def _targets(self, event: Event) -> frozenset[str]:
+        return frozenset(move.to for move in self.moves if move.event is event)
+
+
+_DETOURS: Mapping[Event, tuple[Event, Event]] = {
+    Event.BACK: (Event.FAIL, Event.RETRY),
+    Event.SKIP: (Event.BACK, Event.SKIP),
+    Event.DONE: (Event.DONE, Event.STEP),
+}
+
+
+def _chosen(ends: Sequence[str], to: str | None) -> str | None:
+    """The end that was asked for, or the first where none was; None when there is no such end."""
+    if to is None:
+        return ends[0] if ends else None
+    return to if to in ends else None
+
+
+def _reached(starts: Iterable[str], moves: Sequence[Move]) -> frozenset[str]:
+    """The states that are reached from `starts` by these moves, with `starts` themselves."""
+    reached: set[str] = set()
+    frontier = set(starts)
+    while frontier:
+        reached |= frontier
+        frontier = {move.to for move in moves if move.state in frontier} - reached
+    return frozenset(reached)
+
+
+def _move(lifecycle: str, row: Sequence[str]) -> Move:
+    if not isinstance(row, tuple | list) or len(row) != 3 or not all(isinstance(part, str) for part in row):
+        raise InvalidLifecycle(lifecycle, f"the row {row!r} is not a state, an event and the next state")
+    state, event, to = row
+    try:
+        return Move(state, Event(event), to)
+    except ValueError:
+        known = ", ".join(Event)
+        raise InvalidLifecycle(lifecycle, f"it names the event {event!r}; the events are {known}") from None
+
+
+# What a table must not say. Each rule below yields the end of a sentence per contradiction that it finds.
+# Together they keep the promises on which leases rest: whoever is in a work state got there by a claim,
+# leaves it only by what its worker or a person says, can fail, and can be given back to where work waits.
+
+
+def _validate(lifecycle: Lifecycle) -> None:
+    for rule in _RULES:
+        for reason in rule(lifecycle):
+            raise InvalidLifecycle(lifecycle.name, reason)
+
+
+def _has_a_name_and_moves(lifecycle: Lifecycle) -> Iterator[str]:
+    if not lifecycle.name.strip() or not lifecycle.moves:
+        yield "it needs a name and at least one move"
+
+
+def _states_have_plain_names(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in lifecycle.states:
+        if not state.isidentifier():
+            yield f"the state {state!r} needs a name of letters, digits and underscores"
+
+
+def _rows_differ(lifecycle: Lifecycle) -> Iterator[str]:
+    for number, move in enumerate(lifecycle.moves):
+        if move in lifecycle.moves[:number]:
+            yield f"it has the row {_written(move)} twice"
+
+
+def _named_states_exist(lifecycle: Lifecycle) -> Iterator[str]:
+    moved = {state for move in lifecycle.moves for state in (move.state, move.to)}
+    for state in sorted(lifecycle.entries - moved):
+        yield f"items enter at {state!r}, and no move leads to or from it"
+    for state in sorted(set(lifecycle.failure_kinds) - moved):
+        yield f"it names the kind of failure of {state!r}, and no move leads to or from it"
+
+
+def _states_are_reached(lifecycle: Lifecycle) -> Iterator[str]:
+    reached = _reached(lifecycle.entries, lifecycle.moves)
+    for state in lifecycle.states:
+        if state not in reached:
+            yield f"the state {state!r} cannot be reached from {_listed(sorted(lifecycle.entries))}"
+
+
+def _claims_lead_one_way(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in lifecycle.states:
+        ends = lifecycle._ends(state, Event.CLAIM)
+        if len(ends) > 1:
+            yield f"a claim from {state!r} leads to {_listed(ends)}; it may lead to one state only"
+
+
+def _work_does_not_wait(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in sorted(lifecycle._sources(Event.CLAIM) & lifecycle.working):
+        yield f"the state {state!r} both waits for work and means work under way"
+
+
+def _stops_hold(lifecycle: Lifecycle) -> Iterator[str]:
+    stopped = lifecycle._targets(Event.PAUSE) & lifecycle._sources(Event.CLAIM)
+    others = {move.to for move in lifecycle.moves if move.event is not Event.PAUSE} | lifecycle.entries
+    for state in sorted(stopped & others):
+        yield f"a pause leads to {state!r}, where other items wait for work; it needs a state of its own"
+
+
+def _work_goes_on_to_work(lifecycle: Lifecycle) -> Iterator[str]:
+    for move in lifecycle.moves:
+        if move.event is Event.STEP and move.state in lifecycle.working and not _can_fail(lifecycle, move.to):
+            yield (
+                f"the row {_written(move)} goes on to work that has no way to fail; "
+                f"if the work ends there, the event is 'done'"
+            )
+
+
+def _work_begins_with_a_claim(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in sorted(lifecycle.entries & lifecycle.working):
+        yield f"items enter at {state!r}, which means work under way, before any worker has claimed them"
+    for move in lifecycle.moves:
+        goes_on = move.event is Event.STEP and move.state in lifecycle.working
+        if move.to in lifecycle.working and move.event is not Event.CLAIM and not goes_on:
+            yield f"the row {_written(move)} leads into work that no worker has claimed"
+
+
+def _work_has_ways_out(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in sorted(lifecycle.working):
+        if not _can_fail(lifecycle, state):
+            yield f"the work state {state!r} has no way to fail"
+        ends = lifecycle._ends(state, Event.BACK)
+        if not ends:
+            failures = lifecycle._ends(state, Event.FAIL)
+            ends = [end for failure in failures for end in lifecycle._ends(failure, Event.RETRY)]
+        if not ends:
+            yield f"the work state {state!r} cannot be given back"
+        for end in ends:
+            if end not in lifecycle.waiting:
+                yield f"{state!r} is given back to {end!r}, where nothing waits for work"
+
+
+def _workers_alone_move_work(lifecycle: Lifecycle) -> Iterator[str]:
+    for move in lifecycle.moves:
+        if move.state in lifecycle.working and move.event not in _OUT_OF_WORK:
+            yield f"the row {_written(move)} takes the item from its worker, as only a pause may do"
+        if move.state not in lifecycle.working and move.event in _ENDS_OF_WORK:
+            yield f"the row {_written(move)} ends work, and {move.state!r} does not mean work under way"
+
+
+def _failure_is_final(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in sorted(lifecycle.failures & lifecycle.waiting):
+        yield f"work that failed for good ends in {state!r}, where it waits for work and would fail for ever"
+    for move in lifecycle.moves:
+        if move.event is Event.RETRY and move.to not in lifecycle.waiting:
+            yield f"the row {_written(move)} sends the item round again to where nothing waits for work"
+
+
+def _failure_kinds_belong_to_work(lifecycle: Lifecycle) -> Iterator[str]:
+    for state in sorted(set(lifecycle.failure_kinds) - lifecycle.working):
+        yield f"it names the kind of failure of {state!r}, which does not mean work under way"
+
+
+_RULES: tuple[Callable[[Lifecycle], Iterator[str]], ...] = (
+    _has_a_name_and_moves,
+    _states_have_plain_names,
+    _rows_differ,
+    _named_states_exist,
+    _states_are_reached,
+    _claims_lead_one_way,
+    _work_does_not_wait,
+    _stops_hold,
+    _work_goes_on_to_work,
+    _work_begins_with_a_claim,
+    _work_has_ways_out,
+    _workers_alone_move_work,
+    _failure_is_final,
+    _failure_kinds_belong_to_work,
+)
+
+_ENDS_OF_WORK = (Event.DONE, Event.FAIL, Event.BACK)
+_OUT_OF_WORK = (Event.STEP, *_ENDS_OF_WORK, Event.SKIP, Event.PAUSE)
+
+
+def _can_fail(lifecycle: Lifecycle, state: str) -> bool:
+    return lifecycle.target(state, Event.FAIL) is not None
+
+
+def _written(move: Move) -> str:
+    return f"({', '.join(move)})"
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Names in a sentence: 'a', 'b' or 'c'."""
+    *first, last = [repr(str(name)) for name in names]
+    return f"{', '.join(first)} or {last}" if first else last

@@ -1,0 +1,31 @@
+"""The store: the only place that knows SQL, and the only writer.
+
+An item is moved by whoever holds it: by its place while it rests, by its lease's token while a worker has
+it. What a step produced is written in one transaction with the item's new state (`settling`), counted in
+the same transaction (`tallies`) and told in the same transaction (`journal`). Nothing here decides which
+move is legal (that is `detent.lifecycle`) and nothing here runs a handler (that is `detent.worker`).
+"""
+
+from detent.store.database import Database
+from detent.store.journal import Entry
+from detent.store.kinds import Kind
+from detent.store.leases import Cursor, Stage
+from detent.store.listing import Listed, Page, Story
+from detent.store.settling import Receipt, Settled
+from detent.store.store import Store
+from detent.store.tallies import Tally
+
+__all__ = [
+    "Cursor",
+    "Database",
+    "Entry",
+    "Kind",
+    "Listed",
+    "Page",
+    "Receipt",
+    "Settled",
+    "Stage",
+    "Store",
+    "Story",
+    "Tally",
+]

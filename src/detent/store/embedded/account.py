@@ -1,0 +1,84 @@
+"""The account that PostgreSQL runs under: the user's own, or another for root, whom PostgreSQL refuses."""
+
+import os
+import pwd
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from detent.errors import ServerFailed
+
+UNPRIVILEGED = ("postgres", "nobody")
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user and group of the machine."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def current(cls) -> Self:
+        """Who runs this process."""
+        return cls(os.geteuid(), os.getegid())
+
+    @classmethod
+    def owning(cls, path: Path) -> Self:
+        """Who owns a file or folder."""
+        found = path.stat()
+        return cls(found.st_uid, found.st_gid)
+
+    @classmethod
+    def unprivileged(cls) -> Self:
+        """Who serves what belongs to root."""
+        for name in UNPRIVILEGED:
+            try:
+                entry = pwd.getpwnam(name)
+            except KeyError:
+                continue
+            return cls(entry.pw_uid, entry.pw_gid)
+        raise ServerFailed(
+            "PostgreSQL does not run as root, and this machine has no account `postgres` or `nobody`. "
+            "Add one of them, or run Detent as an ordinary user."
+        )
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this process runs under the account."""
+        return self.uid == os.geteuid()
+
+    @property
+    def name(self) -> str:
+        """The account's name, or its number where the machine knows no name."""
+        try:
+            return pwd.getpwuid(self.uid).pw_name
+        except KeyError:
+            return str(self.uid)
+
+    def may_reach(self, path: Path) -> bool:
+        """Whether every folder on the way lets the account through."""
+        real = path.resolve()
+        return self.uid == 0 or all(self._allowed(folder, stat.S_IXOTH) for folder in real.parents)
+
+    def may_read(self, path: Path) -> bool:
+        """Whether the account may reach and read a file or list a folder."""
+        return self.may_reach(path) and self._allowed(path.resolve(), stat.S_IROTH)
+
+    def _allowed(self, path: Path, right: int) -> bool:
+        found = path.stat()
+        if found.st_uid == self.uid:
+            return bool(found.st_mode & right << 6)
+        if found.st_gid == self.gid:
+            return bool(found.st_mode & right << 3)
+        return bool(found.st_mode & right)
+
+
+def serving(folder: Path) -> Account:
+    """Who is to serve a new database: for root the folder's owner, so that they can use it themselves."""
+    current = Account.current()
+    if current.uid != 0:
+        return current
+    owner = Account.owning(folder)
+    return owner if owner.uid != 0 else Account.unprivileged()

@@ -1,0 +1,220 @@
+"""Items at rest: adding them, and moving them by hand or because their content changed.
+
+Items that a worker has are moved by settling alone; here they are at most told that they changed, or taken
+away from the worker when a person resets them. Whoever moves items here first holds them: it locks their
+leases and places, and then looks what state they are in, which nobody else can change any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from detent.errors import DetentError, IllegalMove
+from detent.knowledge import NewItem
+from detent.lifecycle import Event, Lifecycle
+from detent.store import arrays
+from detent.store.database import Connection, Database, fetch
+from detent.store.kinds import Kind, Kinds
+from detent.store.values import check_key, check_new_item, check_text
+
+CHUNK = 10_000
+_ROUNDS = 50
+"""How often an item that changes hands at the moment is tried to be held."""
+
+Verb = Callable[[Connection, Kind, list[Any]], Awaitable[list[int]]]
+"""What is done with the items of one kind that are held; returns those it was done to."""
+
+
+def birth_state(kind: Kind, new: NewItem) -> str:
+    """The state in which the item begins; only a lifecycle's entries can be asked for."""
+    state = new.state or kind.lifecycle.initial
+    if state not in kind.lifecycle.entries:
+        raise IllegalMove(f"{kind}/{new.key}", "nothing", state, kind.lifecycle.name)
+    return state
+
+
+async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
+    """Add what is not there yet; returns how many that were."""
+    by_name = {(kind.id, new.key): (kind, new) for kind, new in reversed(found)}
+    lines = [by_name[name] for name in sorted(by_name)]
+    parameters = {
+        "kinds": arrays.integers(kind.id for kind, _ in lines),
+        "keys": arrays.texts(new.key for _, new in lines),
+        "states": arrays.texts(birth_state(kind, new) for kind, new in lines),
+        "priorities": arrays.integers(new.priority for _, new in lines),
+        "hashes": arrays.texts(new.content_hash for _, new in lines),
+    }
+    rows = await fetch(connection, "add", parameters)
+    return int(rows[0].count)
+
+
+class Items:
+    """The verbs of items at rest."""
+
+    def __init__(self, database: Database, kinds: Kinds) -> None:
+        self._database = database
+        self._kinds = kinds
+
+    async def add(self, found: Sequence[tuple[Kind, NewItem]]) -> int:
+        """Add any number of items, in one transaction."""
+        for _, new in found:
+            check_new_item(new)
+        ordered = sorted(found, key=lambda pair: (pair[0].id, pair[1].key))
+        added = 0
+        async with self._database.transaction() as connection:
+            for start in range(0, len(ordered), CHUNK):
+                added += await add(connection, ordered[start : start + CHUNK])
+        return added
+
+    async def find(self, kind: Kind, keys: Sequence[str]) -> dict[str, Any]:
+        """The items of a kind by their keys."""
+        parameters = {"kinds": [kind.id] * len(keys), "keys": list(keys)}
+        return {row.key: row for row in await self._database.fetch("find", parameters)}
+
+    async def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
+        """Send items whose content hash is a new one round again; returns how many that were.
+
+        An item that waits for its first stage keeps its place. One that a worker has is noted, and goes
+        round when it is settled.
+        """
+        for key, content_hash in hashes.items():
+            check_key("a key", key)
+            check_text(f"the content hash of {key!r}", content_hash)
+        found = await self.find(kind, list(hashes))
+
+        async def told(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            stale = {row.id: hashes[row.key] for row in rows if row.content_hash != hashes[row.key]}
+            changed = [row for row in rows if row.id in stale]
+            await _tell_changed(connection, kind.lifecycle, changed, stale, owner)
+            return list(stale)
+
+        return len(await self.hold_each([row.id for row in found.values()], told))
+
+    async def retry(self, ids: Sequence[int], *, owner: str, to: str | None = None) -> int:
+        """Send failed items round again, once more each: the attempts made so far still count.
+
+        They go back to where the failed stage waits if the lifecycle says so, or to `to`.
+        """
+
+        async def retried(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            failed = [row for row in rows if row.state in kind.lifecycle.failures]
+            targets = {row.id: _retried(kind, row, to) for row in failed}
+            await move_held(connection, failed, targets, owner=owner, reason="retried by hand")
+            return list(targets)
+
+        return len(await self.hold_each(ids, retried))
+
+    async def reset(self, ids: Sequence[int], *, owner: str) -> int:
+        """Put items back to the beginning of their lifecycle, whatever their state; a worker that has one
+        loses it."""
+
+        async def restarted(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            working = [row.id for row in rows if row.state in kind.lifecycle.working]
+            if working:
+                await fetch(connection, "seize", {"ids": working})
+            targets = {row.id: kind.lifecycle.initial for row in rows}
+            await move_held(connection, rows, targets, owner=owner, reason="reset by hand", forgiven=True)
+            return list(targets)
+
+        return len(await self.hold_each(ids, restarted))
+
+    async def move(self, ids: Sequence[int], to: str, *, owner: str, reason: str | None = None) -> list[int]:
+        """Move items at rest to another state at rest, where their lifecycle has such a row."""
+
+        async def moved(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            lifecycle = kind.lifecycle
+            for row in rows:
+                if not lifecycle.allows(row.state, to) or to in lifecycle.working:
+                    raise IllegalMove(f"{kind}/{row.key}", row.state, to, lifecycle.name)
+            resting = [row for row in rows if row.state not in lifecycle.working]
+            targets = {row.id: to for row in resting}
+            await move_held(connection, resting, targets, owner=owner, reason=reason)
+            return list(targets)
+
+        return await self.hold_each(ids, moved)
+
+    async def hold_each(self, ids: Iterable[int], verb: Verb) -> list[int]:
+        """Hold items and apply a verb to those of each kind, all that could be held in one transaction.
+
+        What changed hands at that moment is tried again; returns what the verb was applied to.
+        """
+        applied: list[int] = []
+        left = sorted(set(ids))
+        for _ in range(_ROUNDS):
+            if not left:
+                return applied
+            async with self._database.transaction() as connection:
+                held, left = await _hold(connection, left)
+                for number in sorted({row.kind_id for row in held}):
+                    kind = await self._kinds.by_id(number, connection)
+                    applied += await verb(connection, kind, [row for row in held if row.kind_id == number])
+        raise DetentError(
+            f"Item number {left[0]} can be held neither by its place nor by a lease. "
+            "`detent db check` shows what is wrong."
+        )
+
+
+async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list[int]]:
+    """Lock the leases and places of items, in the order that the schema's first rule asks for.
+
+    Returns those that are held, as they are now, and the numbers of those that changed hands meanwhile.
+    """
+    await fetch(connection, "join_movers")
+    leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": ids})}
+    places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
+    rows = await fetch(connection, "find_by_id", {"ids": ids})
+    held = [row for row in rows if row.id in places or (row.token, row.state) in leases]
+    return held, sorted({row.id for row in rows} - {row.id for row in held})
+
+
+def _retried(kind: Kind, row: Any, to: str | None) -> str:
+    """Where a failed item is sent round again: where it was asked to, or the stage that failed waits."""
+    lifecycle, item = kind.lifecycle, f"{kind}/{row.key}"
+    if to is None and row.failed_in in lifecycle.working:
+        waited = lifecycle.path(row.failed_in, Event.BACK).to
+        if lifecycle.allows(row.state, waited):
+            return waited
+    return lifecycle.path(row.state, Event.RETRY, to, item=item).to
+
+
+async def _tell_changed(
+    connection: Connection, lifecycle: Lifecycle, rows: list[Any], hashes: Mapping[int, str], owner: str
+) -> None:
+    targets = {row.id: to for row in rows if (to := lifecycle.changed(row.state)) is not None}
+    resting = [row for row in rows if row.id in targets]
+    working = [row.id for row in rows if row.state in lifecycle.working]
+    waiting = [row.id for row in rows if row.id not in targets and row.id not in working]
+    await move_held(connection, resting, targets, owner=owner, reason="changed", forgiven=True, hashes=hashes)
+    for statement, ids in (("note_change", working), ("note_hash", waiting)):
+        if ids:
+            await fetch(connection, statement, {"ids": ids, "hashes": [hashes[number] for number in ids]})
+
+
+async def move_held(
+    connection: Connection,
+    rows: Sequence[Any],
+    targets: Mapping[int, str],
+    *,
+    owner: str,
+    reason: str | None,
+    forgiven: bool = False,
+    hashes: Mapping[int, str] | None = None,
+) -> None:
+    """Move items that are held. `forgiven`: their attempts are counted anew, and their failure is forgotten."""
+    if not rows:
+        return
+    ids = [row.id for row in rows]
+    parameters = {
+        "ids": ids,
+        "states": [row.state for row in rows],
+        "tos": [targets[row.id] for row in rows],
+        "hashes": [(hashes or {}).get(row.id) for row in rows],
+        "forgiven": forgiven,
+        "owner": owner,
+        "reason": reason,
+    }
+    await fetch(connection, "vacate", {"ids": ids})
+    await fetch(connection, "move", parameters)
+    if forgiven:
+        await fetch(connection, "forget_failures", {"ids": ids})

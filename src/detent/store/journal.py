@@ -1,0 +1,83 @@
+"""The journal: what happened to an item, and how long that is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from psycopg import sql
+
+from detent.store.database import Database, fetch
+
+LOCK = 0x0DE7E27_03
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One move of an item. `took` is how long the worker had it, where the move ended work."""
+
+    at: datetime
+    from_state: str
+    to_state: str
+    attempt: int
+    token: int | None
+    took: timedelta | None
+    owner: str
+    reason: str | None
+
+
+class Journal:
+    """Reads stories, and keeps the journal's monthly partitions."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def history(self, item: int) -> list[Entry]:
+        rows = await self._database.fetch("history", {"id": item})
+        return [Entry(*row) for row in rows]
+
+    async def extend(self, now: datetime, *, months: int = 3) -> list[str]:
+        """Make the partitions of this month and the next ones; returns those that were missing."""
+        existing = {row.name for row in await self._database.fetch("partitions")}
+        made = []
+        start = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        for _ in range(months):
+            end = (start + timedelta(days=32)).replace(day=1)
+            name = f"journal_{start:%Y_%m}"
+            if name not in existing:
+                await self._make(name, start, end)
+                made.append(name)
+            start = end
+        return made
+
+    async def prune(self, before: datetime) -> list[str]:
+        """Drop the partitions that lie wholly before the given time; returns their names."""
+        async with self._database.transaction() as connection:
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+            rows = await fetch(connection, "partitions")
+            old = [row.name for row in rows if row.until is not None and row.until <= before]
+            for name in old:
+                await connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+            await connection.execute("DELETE FROM journal_other WHERE at < %s", [before])
+        return old
+
+    async def _make(self, name: str, start: datetime, end: datetime) -> None:
+        """Make one partition. Rows of that month that went elsewhere meanwhile are moved into it."""
+        table = sql.Identifier(name)
+        async with self._database.transaction() as connection:
+            await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+            exists = await (await connection.execute("SELECT to_regclass(%s) AS name", [name])).fetchone()
+            if exists and exists.name:
+                return
+            await connection.execute(sql.SQL("CREATE TABLE {} (LIKE journal INCLUDING DEFAULTS)").format(table))
+            await connection.execute(
+                sql.SQL(
+                    "WITH moved AS (DELETE FROM journal_other WHERE at >= {} AND at < {} RETURNING *) "
+                    "INSERT INTO {} SELECT * FROM moved"
+                ).format(sql.Literal(start), sql.Literal(end), table)
+            )
+            await connection.execute(
+                sql.SQL("ALTER TABLE journal ATTACH PARTITION {} FOR VALUES FROM ({}) TO ({})").format(
+                    table, sql.Literal(start), sql.Literal(end)
+                )
+            )

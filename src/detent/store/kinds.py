@@ -1,0 +1,147 @@
+"""What items of one source and label have in common: their kind, and the lifecycle it follows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from psycopg.types.json import Jsonb
+
+from detent.errors import SourceConflict, UnknownName
+from detent.lifecycle import Event, Lifecycle
+from detent.store.database import Connection, Database, fetch
+from detent.store.values import check_key
+
+LOCK = 0x0DE7E27_02
+
+
+@dataclass(frozen=True)
+class Kind:
+    id: int
+    source: str
+    label: str
+    lifecycle: Lifecycle
+    paused: bool
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.label}"
+
+
+class Kinds:
+    """The kinds and lifecycles of a database, read once and again when something unknown is asked for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._by_id: dict[int, Kind] = {}
+        self._by_name: dict[tuple[str, str], Kind] = {}
+        self.lifecycles: dict[str, Lifecycle] = {}
+
+    async def refresh(self) -> None:
+        async with self._database.connection() as connection:
+            await self._read(connection)
+
+    async def declare(self, source: str, label: str, lifecycle: Lifecycle) -> Kind:
+        """Make sure that the kind exists with this lifecycle. A changed lifecycle replaces the one kept,
+        unless that would leave items where they cannot go on."""
+        check_key("the source's name", source)
+        check_key("the label", label)
+        async with self._database.transaction() as connection:
+            await fetch(connection, "lock_lifecycles", {"lock": LOCK})
+            await self._read(connection)
+            await self._keep_lifecycle(connection, lifecycle)
+            await fetch(connection, "declare_source", {"name": source})
+            named = {"source": source, "label": label, "lifecycle": lifecycle.name}
+            await fetch(connection, "declare_kind", named)
+            await self._read(connection)
+        kind = self._by_name[source, label]
+        if kind.lifecycle.name != lifecycle.name:
+            raise SourceConflict(
+                f"{kind} follows the lifecycle {kind.lifecycle.name!r}, and cannot follow {lifecycle.name!r} too."
+            )
+        return kind
+
+    async def get(self, source: str, label: str) -> Kind:
+        if (source, label) not in self._by_name:
+            await self.refresh()
+        try:
+            return self._by_name[source, label]
+        except KeyError:
+            known = [str(kind) for kind in self._by_id.values()]
+            raise unknown("kind of item", f"{source}/{label}", known) from None
+
+    async def by_id(self, number: int, connection: Connection | None = None) -> Kind:
+        if number not in self._by_id:
+            await (self._read(connection) if connection else self.refresh())
+        return self._by_id[number]
+
+    async def lifecycle(self, name: str) -> Lifecycle:
+        if name not in self.lifecycles:
+            await self.refresh()
+        return self.lifecycles[name]
+
+    async def select(self, source: str | None = None, label: str | None = None) -> list[Kind]:
+        """The kinds of a source, of a label, or all; a name that none has is an error."""
+        await self.refresh()
+        kinds = list(self._by_id.values())
+        _require("source", source, {kind.source for kind in kinds})
+        _require("label", label, {kind.label for kind in kinds})
+        return [kind for kind in kinds if source in (None, kind.source) and label in (None, kind.label)]
+
+    async def _keep_lifecycle(self, connection: Connection, lifecycle: Lifecycle) -> None:
+        kept = self.lifecycles.get(lifecycle.name)
+        if kept is not None and kept.as_data() == lifecycle.as_data():
+            return
+        if kept is not None:
+            await self._refuse_stranding(connection, kept, lifecycle)
+        definition = Jsonb(lifecycle.as_data())
+        await fetch(connection, "keep_lifecycle", {"name": lifecycle.name, "definition": definition})
+
+    async def _refuse_stranding(self, connection: Connection, kept: Lifecycle, lifecycle: Lifecycle) -> None:
+        following = {kind.id for kind in self._by_id.values() if kind.lifecycle.name == lifecycle.name}
+        occupied = {row.state for row in await fetch(connection, "count") if row.kind_id in following}
+        for state in sorted(occupied):
+            if state not in lifecycle.states:
+                change = f"no longer has the state {state!r}"
+            elif (state in kept.working) != (state in lifecycle.working):
+                change = f"means something else by the state {state!r}"
+            elif not _ways_out(kept, state) <= set(lifecycle.states):
+                change = f"no longer has the states that work in {state!r} leads back to"
+            else:
+                continue
+            raise SourceConflict(
+                f"The lifecycle {lifecycle.name!r} has changed and {change}, "
+                "in which there are items. Keep that state, or reset those items first."
+            )
+
+    async def _read(self, connection: Connection) -> None:
+        rows = await fetch(connection, "lifecycles")
+        self.lifecycles = {row.name: Lifecycle(**row.definition) for row in rows}
+        kinds = [
+            Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused)
+            for row in await fetch(connection, "kinds")
+        ]
+        self._by_id = {kind.id: kind for kind in kinds}
+        self._by_name = {(kind.source, kind.label): kind for kind in kinds}
+
+
+def _ways_out(lifecycle: Lifecycle, state: str) -> set[str]:
+    """Where leases that were given under a lifecycle send items of a working state."""
+    if state not in lifecycle.working:
+        return set()
+    back = lifecycle.path(state, Event.BACK).to
+    return {back, lifecycle.changed(back) or back, lifecycle.path(state, Event.FAIL).to}
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
+    """The error for a name that does not exist, with the nearest one that does."""
+    names = sorted(set(known))
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    listed = f" There are: {', '.join(names[:8])}." if names else ""
+    hint = f" Did you mean {near[0]!r}?" if near else listed
+    return UnknownName(f"There is no {what} {name!r}.{hint}")
+
+
+def _require(what: str, name: str | None, known: set[str]) -> None:
+    if name is not None and name not in known:
+        raise unknown(what, name, known)

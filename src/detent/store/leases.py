@@ -1,0 +1,171 @@
+"""Leases: claiming a batch of work, keeping it, giving it back, and taking it from those who died."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from detent.knowledge import Item
+from detent.lifecycle import Event, Lifecycle
+from detent.store.database import Database, fetch
+from detent.store.kinds import Kind, Kinds
+
+_FROM_THE_BEGINNING = (-(2**31), -1)
+_SHARE_OF_TIME_SPENT_LOOKING = 0.05
+_MOST_ATTEMPTS = 2**15 - 1
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A waiting state of a lifecycle, and all that claiming from it needs to know."""
+
+    lifecycle: Lifecycle
+    waiting: str
+    max_attempts: int = 3
+
+    @property
+    def working(self) -> str:
+        return self.lifecycle.claimed(self.waiting)
+
+    @property
+    def name(self) -> str:
+        return f"{self.lifecycle.name}.{self.working}"
+
+
+@dataclass
+class Cursor:
+    """Where a worker last found work, so that it need not look past what it has already taken.
+
+    PostgreSQL cannot forget taken places while some old transaction is open, and looking past them from the
+    beginning costs more with each claim. So after a look from the beginning that took t seconds, the next
+    looks go on from where the last claim ended, for twenty times t. Order and promptness suffer by that
+    much at most, and looking costs a twentieth of the time at most.
+    """
+
+    positions: dict[int, tuple[int, int]] = field(default_factory=dict)
+    trusted_until: float = 0.0
+
+    def position(self, kind: int, now: float) -> tuple[int, int]:
+        return self.positions.get(kind, _FROM_THE_BEGINNING) if now < self.trusted_until else _FROM_THE_BEGINNING
+
+    def remember(self, began: float, ended: float, positions: dict[int, tuple[int, int]]) -> None:
+        if began >= self.trusted_until:
+            self.positions.clear()
+            self.trusted_until = ended + (ended - began) / _SHARE_OF_TIME_SPENT_LOOKING
+        self.positions.update(positions)
+        if not positions:
+            self.trusted_until = 0.0
+
+
+class Holder(NamedTuple):
+    """A worker that holds items: how many, under how many leases, and until when at the least."""
+
+    owner: str
+    leases: int
+    items: int
+    deadline: datetime
+    since: datetime
+
+
+class Leases:
+    """The verbs of leased work."""
+
+    def __init__(self, database: Database, kinds: Kinds) -> None:
+        self._database = database
+        self._kinds = kinds
+
+    async def claim(
+        self,
+        stage: Stage,
+        kinds: Sequence[Kind],
+        *,
+        owner: str,
+        limit: int,
+        duration: timedelta,
+        cursor: Cursor | None = None,
+        apart: bool = False,
+    ) -> list[Item]:
+        """Take up to `limit` items that wait for this stage, fairly from all the kinds given, under one lease
+        or, `apart`, under one each."""
+        began = time.monotonic()
+        starts = [cursor.position(kind.id, began) if cursor else _FROM_THE_BEGINNING for kind in kinds]
+        parameters = stage_parameters(stage) | {
+            "kinds": [kind.id for kind in kinds],
+            "after_priorities": [priority for priority, _ in starts],
+            "after_ids": [number for _, number in starts],
+            "owner": owner,
+            "limit": limit,
+            "duration": duration,
+            "apart": apart,
+        }
+        rows = await self._database.fetch("claim", parameters)
+        if cursor:
+            reached = {row.kind_id: (row.priority, row.id) for row in rows}
+            cursor.remember(began, time.monotonic(), reached)
+        by_id = {kind.id: kind for kind in kinds}
+        return [leased(row, by_id[row.kind_id], stage.working) for row in rows]
+
+    async def renew(self, tokens: Iterable[int]) -> set[int]:
+        """Keep these leases; returns those still held."""
+        rows = await self._database.fetch("renew", {"tokens": list(tokens)})
+        return {row.token for row in rows}
+
+    async def rescue(self, *, owner: str, tokens: Iterable[int] = (), limit: int = 100) -> dict[int, str]:
+        """Take the items of leases that ran out, and of those named; returns where each item went."""
+        asked = {"tokens": list(tokens)}
+        if not await self._database.fetch("overdue", asked):
+            return {}
+        async with self._database.transaction() as connection:
+            await fetch(connection, "join_movers")
+            locked = await fetch(connection, "lock_overdue", asked | {"limit": limit})
+            parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": True}
+            rows = await fetch(connection, "rescue", parameters)
+        return {row.id: row.final for row in rows}
+
+    async def of(self, owner: str) -> list[int]:
+        """The tokens of the leases that this owner has."""
+        return [row.token for row in await self._database.fetch("leases_of", {"owner": owner})]
+
+    async def held(self, token: int) -> list[Item]:
+        """The items that are held under this token."""
+        rows = await self._database.fetch("held_items", {"token": token})
+        return [leased(row, await self._kinds.by_id(row.kind_id), row.state) for row in rows]
+
+    async def workers(self) -> list[Holder]:
+        return [Holder(*row) for row in await self._database.fetch("workers")]
+
+
+def stage_parameters(stage: Stage) -> dict[str, object]:
+    """What a lease keeps of its stage, so that whoever takes the work back need not know the lifecycle."""
+    lifecycle, working = stage.lifecycle, stage.working
+    back = lifecycle.path(working, Event.BACK)
+    return {
+        "state": stage.waiting,
+        "working": working,
+        "back_via": back.via,
+        "back_to": back.to,
+        "back_again": lifecycle.changed(back.to),
+        "fail_to": lifecycle.path(working, Event.FAIL).to,
+        "fail_kind": lifecycle.failure_kind(working, "worker_died"),
+        "max_attempts": min(stage.max_attempts, _MOST_ATTEMPTS),
+    }
+
+
+def leased(row: Any, kind: Kind, state: str) -> Item:
+    return Item(
+        id=row.id,
+        source=kind.source,
+        label=kind.label,
+        key=row.key,
+        lifecycle=kind.lifecycle.name,
+        state=state,
+        token=row.token,
+        attempt=row.attempt,
+        priority=row.priority,
+        content_hash=row.content_hash,
+        checkpoint=row.checkpoint,
+        alone=row.alone,
+    )

@@ -1,0 +1,91 @@
+"""Bringing a database to this program's schema, one numbered step after the other.
+
+A step, once shipped, is never edited. Each is applied in a transaction that also records it, and all of it
+under one advisory lock: several programs that start at once on an empty database all succeed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import resources
+
+from detent.errors import SchemaTooNew
+from detent.store.database import Connection, Database
+
+LOCK = 0x0DE7E27_01
+
+_RECORD = """
+CREATE SCHEMA IF NOT EXISTS detent;
+CREATE TABLE IF NOT EXISTS detent.migration (
+    number      integer PRIMARY KEY,
+    name        text NOT NULL,
+    applied_at  timestamptz NOT NULL DEFAULT now()
+);
+"""
+
+
+@dataclass(frozen=True)
+class Migration:
+    number: int
+    name: str
+    statements: str
+
+
+def migrations() -> list[Migration]:
+    """The steps this program knows, in order."""
+    files = resources.files(__package__).joinpath("migrations").iterdir()
+    found = [_read(file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql")]
+    return sorted(found, key=lambda migration: migration.number)
+
+
+async def upgrade(database: Database) -> list[Migration]:
+    """Apply the steps that are missing; returns them. Refuses a database from a newer program."""
+    known = migrations()
+    async with database.connection() as connection:
+        applied = await version(connection)
+        _refuse_newer(applied, known)
+        if applied == known[-1].number:
+            return []
+        return await _apply(connection, known)
+
+
+async def version(connection: Connection) -> int:
+    """The number of the last step applied; 0 for an empty database."""
+    exists = await connection.execute("SELECT to_regclass('detent.migration') IS NOT NULL AS exists")
+    row = await exists.fetchone()
+    if row is None or not row.exists:
+        return 0
+    latest = await connection.execute("SELECT coalesce(max(number), 0) AS number FROM detent.migration")
+    found = await latest.fetchone()
+    return int(found.number) if found else 0
+
+
+async def _apply(connection: Connection, known: list[Migration]) -> list[Migration]:
+    applied = []
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        await connection.execute(_RECORD.encode(), prepare=False)
+        present = await version(connection)
+        _refuse_newer(present, known)
+        for migration in known:
+            if migration.number > present:
+                await connection.execute(migration.statements.encode(), prepare=False)
+                await connection.execute(
+                    "INSERT INTO detent.migration (number, name) VALUES (%s, %s)",
+                    [migration.number, migration.name],
+                )
+                applied.append(migration)
+    return applied
+
+
+def _refuse_newer(applied: int, known: list[Migration]) -> None:
+    if applied > known[-1].number:
+        raise SchemaTooNew(
+            f"The database has schema {applied}, and this Detent knows schemas up to {known[-1].number}. "
+            "A newer Detent has upgraded it: upgrade this one too."
+        )
+
+
+def _read(filename: str, text: str) -> Migration:
+    number, name = filename.removesuffix(".sql").split("_", 1)
+    return Migration(int(number), name, text)

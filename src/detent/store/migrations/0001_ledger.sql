@@ -1,0 +1,171 @@
+-- The ledger: sources, items and their states, leases, journal, tallies; and what settling writes beside
+-- them: nodes, references, checkpoints.
+--
+-- Three rules explain the shape.
+--
+-- 1. Who may move an item. An item at rest, or waiting for work, has exactly one row in `place`; an item
+--    under way has none, and is named in a `lease`. Whoever deletes the place row, or shows the lease's
+--    token, may move the item; nobody else. Every mover takes leases first (by token), places second (by
+--    item) and items last, and its locks on tables before any of these; so movers never wait for each
+--    other in a circle.
+-- 2. `item` is updated often, so no index covers a column that moves: each move is a heap-only update that
+--    touches no index. What must be found by state is found through `place`, which is only ever inserted
+--    and deleted.
+-- 3. Nothing is counted by scanning. Each transaction appends to `tally` by how much it changed each count,
+--    so that writers never wait for a counter; a count is the sum, and the rows are folded now and then.
+
+CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql STABLE AS
+$$ SELECT coalesce(nullif(current_setting('detent.now', true), '')::timestamptz, now()) $$;
+COMMENT ON FUNCTION clock() IS 'The only clock. Tests set detent.now; otherwise it is the transaction''s time.';
+
+CREATE TABLE lifecycle (
+    name        text PRIMARY KEY,
+    definition  jsonb NOT NULL
+);
+
+CREATE TABLE source (
+    id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name        text COLLATE "C" NOT NULL UNIQUE CHECK (name <> ''),
+    paused_at   timestamptz,
+    added_at    timestamptz NOT NULL DEFAULT clock()
+);
+
+-- A kind is what items of one source and label have in common: their lifecycle.
+CREATE TABLE kind (
+    id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    source_id   integer NOT NULL REFERENCES source ON DELETE CASCADE,
+    label       text COLLATE "C" NOT NULL CHECK (label <> ''),
+    lifecycle   text NOT NULL REFERENCES lifecycle,
+    UNIQUE (source_id, label)
+);
+
+-- `attempt` counts the claims of the present stage that ended badly, and the one under way.
+-- `changed` is a wish: the content changed while a worker had the item, so it goes round again.
+CREATE TABLE item (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind_id      integer NOT NULL,
+    priority     integer NOT NULL DEFAULT 0,
+    state        text COLLATE "C" NOT NULL CHECK (state <> ''),
+    since        timestamptz NOT NULL,
+    not_before   timestamptz NOT NULL DEFAULT '-infinity',
+    added_at     timestamptz NOT NULL,
+    token        bigint,
+    attempt      smallint NOT NULL DEFAULT 0 CHECK (attempt >= 0),
+    changed      boolean NOT NULL DEFAULT false,
+    key          text COLLATE "C" NOT NULL,
+    content_hash text COLLATE "C",
+    UNIQUE (kind_id, key)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+
+-- `alone`: the item was held by a worker that died, and is tried again with nothing beside it.
+CREATE TABLE place (
+    kind_id     integer NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    not_before  timestamptz NOT NULL,
+    priority    integer NOT NULL,
+    item_id     bigint NOT NULL,
+    alone       boolean NOT NULL DEFAULT false
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
+CREATE UNIQUE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
+
+-- One lease per claim, however many items it covers: renewal costs the same for one item as for a thousand.
+-- The moves that rescue makes are kept here as data, because the rescuer may be a program that does not
+-- know the lifecycle; `back_again` is where an item goes on to whose content changed. `open` counts the
+-- items not settled yet; the lease goes with the last of them.
+CREATE TABLE lease (
+    token        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    owner        text NOT NULL,
+    claimed_at   timestamptz NOT NULL,
+    deadline     timestamptz NOT NULL,
+    duration     interval NOT NULL,
+    state        text COLLATE "C" NOT NULL,
+    back_via     text COLLATE "C",
+    back_to      text COLLATE "C" NOT NULL,
+    back_again   text COLLATE "C",
+    fail_to      text COLLATE "C" NOT NULL,
+    fail_kind    text NOT NULL,
+    max_attempts smallint NOT NULL,
+    open         integer NOT NULL,
+    items        bigint[] NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE journal (
+    id          bigint GENERATED ALWAYS AS IDENTITY,
+    item_id     bigint NOT NULL,
+    at          timestamptz NOT NULL,
+    from_state  text COLLATE "C" NOT NULL,
+    to_state    text COLLATE "C" NOT NULL,
+    attempt     smallint NOT NULL,
+    token       bigint,
+    took        interval,
+    owner       text NOT NULL,
+    reason      text
+) PARTITION BY RANGE (at);
+CREATE INDEX journal_story ON journal (item_id, id);
+CREATE TABLE journal_other PARTITION OF journal DEFAULT;
+
+CREATE TABLE tally (
+    kind_id     integer NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    count       bigint NOT NULL
+);
+
+-- Why an item failed, or last failed if it is to be tried again. Success removes it.
+CREATE TABLE failure (
+    item_id     bigint PRIMARY KEY,
+    kind        text COLLATE "C" NOT NULL,
+    trouble     text COLLATE "C" NOT NULL,
+    state       text COLLATE "C" NOT NULL,
+    message     text NOT NULL,
+    at          timestamptz NOT NULL
+);
+CREATE INDEX failure_kind ON failure (kind, item_id);
+
+-- The failed attempts of earlier rounds of an item that was sent back to the beginning after a failure, with
+-- the content it has. A stage's own count begins anew there; this one goes on, so that retrying has a limit.
+CREATE TABLE retried (
+    item_id      bigint PRIMARY KEY,
+    count        integer NOT NULL CHECK (count > 0),
+    content_hash text COLLATE "C"
+);
+
+CREATE TABLE checkpoint (
+    item_id     bigint PRIMARY KEY,
+    data        jsonb NOT NULL,
+    at          timestamptz NOT NULL
+);
+
+CREATE TABLE node (
+    item_id      bigint PRIMARY KEY,
+    title        text NOT NULL,
+    text         text NOT NULL,
+    properties   jsonb NOT NULL,
+    content_hash text COLLATE "C",
+    written_at   timestamptz NOT NULL
+);
+
+-- What an item's embedding was made with and from: another provider, model or content means another embedding.
+CREATE TABLE embedding (
+    item_id      bigint PRIMARY KEY,
+    provider     text COLLATE "C",
+    model        text COLLATE "C",
+    content_hash text COLLATE "C"
+);
+
+-- A reference names its target by kind and key, and is an edge from the moment the target's node exists.
+CREATE TABLE reference (
+    item_id     bigint NOT NULL,
+    position    integer NOT NULL,
+    type        text COLLATE "C" NOT NULL,
+    kind_id     integer NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    properties  jsonb NOT NULL,
+    PRIMARY KEY (item_id, position)
+);
+CREATE INDEX reference_target ON reference (kind_id, key);
+
+CREATE VIEW edge AS
+SELECT reference.item_id AS from_id, reference.type, item.id AS to_id, reference.position, reference.properties
+FROM reference
+JOIN item ON item.kind_id = reference.kind_id AND item.key = reference.key
+JOIN node ON node.item_id = item.id;

@@ -1,0 +1,220 @@
+-- Items: adding, moving by hand, listing.
+
+-- name: add
+-- Adds the items that are not there yet. Keys come sorted, so that concurrent adders never wait in a circle.
+-- Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
+-- two articles are settled that found each other, waits for this one.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+added AS (
+    INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at)
+    SELECT line.kind_id, line.key, line.state, line.priority, line.hash, moment.now, moment.now
+    FROM unnest(%(kinds)s::integer[], %(keys)s::text[], %(states)s::text[], %(priorities)s::integer[],
+                %(hashes)s::text[]) AS line (kind_id, key, state, priority, hash)
+    CROSS JOIN moment
+    WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
+    ON CONFLICT (kind_id, key) DO NOTHING
+    RETURNING id, kind_id, state, priority
+),
+placed AS (
+    INSERT INTO place (kind_id, state, not_before, priority, item_id)
+    SELECT kind_id, state, '-infinity', priority, id FROM added
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, count(*) FROM added GROUP BY kind_id, state
+)
+SELECT count(*) FROM added;
+
+-- name: find
+-- Items by kind and key.
+SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token
+FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS asked (kind_id, key)
+JOIN item ON item.kind_id = asked.kind_id AND item.key = asked.key
+ORDER BY item.id;
+
+-- name: find_by_id
+-- Items by number, with the working state in which they last failed.
+SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token,
+       failure.state AS failed_in
+FROM item LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
+
+-- name: join_movers
+-- The locks on tables of who moves items in several statements, before any lock on a row: else a mover
+-- could wait for a pruner of the journal that waits for another mover that waits for the first.
+LOCK TABLE tally, journal IN ROW EXCLUSIVE MODE;
+
+-- name: hold_leases
+-- Locks the leases under which these items are held, so that nobody settles or rescues them meanwhile.
+SELECT token, state FROM lease
+WHERE token = ANY (ARRAY(SELECT token FROM item WHERE id = ANY (%(ids)s::bigint[]) AND token IS NOT NULL))
+ORDER BY token FOR UPDATE;
+
+-- name: hold_places
+-- Locks the places of these items, so that nobody claims or moves them meanwhile.
+SELECT place.item_id
+FROM item
+JOIN place ON place.kind_id = item.kind_id AND place.state = item.state
+          AND place.not_before = item.not_before AND place.priority = item.priority
+          AND place.item_id = item.id
+WHERE item.id = ANY (%(ids)s::bigint[])
+ORDER BY item.id
+FOR UPDATE OF place;
+
+-- name: vacate
+-- Takes the places, which the caller has locked, of items that it is about to move.
+DELETE FROM place WHERE ctid = ANY (ARRAY(
+    SELECT place.ctid FROM item
+    JOIN place ON place.kind_id = item.kind_id AND place.state = item.state
+              AND place.not_before = item.not_before AND place.priority = item.priority
+              AND place.item_id = item.id
+    WHERE item.id = ANY (%(ids)s::bigint[])
+));
+
+-- name: move
+-- Moves items whose places the caller has vacated, or which it has seized. `forgiven`: their attempts are
+-- counted anew; else an item that was held by a worker that died is tried alone.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+input AS MATERIALIZED (
+    SELECT line.* FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(tos)s::text[], %(hashes)s::text[])
+         AS line (id, state, "to", hash)
+),
+moved AS (
+    UPDATE item SET
+        state = input."to", since = moment.now, not_before = '-infinity',
+        attempt = CASE WHEN %(forgiven)s THEN 0 ELSE attempt END,
+        content_hash = coalesce(input.hash, item.content_hash), token = NULL, changed = false
+    FROM input CROSS JOIN moment
+    WHERE item.id = input.id
+    RETURNING item.id, item.kind_id, item.priority, item.attempt, input.state, input."to"
+),
+placed AS (
+    INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
+    SELECT moved.kind_id, moved."to", '-infinity', moved.priority, moved.id,
+           NOT %(forgiven)s AND coalesce(failure.trouble = 'worker_died', false)
+    FROM moved LEFT JOIN failure ON failure.item_id = moved.id
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, from_state, to_state, attempt, owner, reason)
+    SELECT moved.id, moment.now, moved.state, moved."to", moved.attempt, %(owner)s, %(reason)s
+    FROM moved CROSS JOIN moment WHERE moved.state <> moved."to"
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, sum(count) FROM (
+        SELECT kind_id, state, -1 AS count FROM moved
+        UNION ALL SELECT kind_id, "to", 1 FROM moved
+    ) AS change GROUP BY kind_id, state HAVING sum(count) <> 0
+)
+SELECT id FROM moved;
+
+-- name: note_change
+-- Notes on items that a worker has that their content changed; settling sends them round again.
+UPDATE item SET changed = true, content_hash = input.hash
+FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
+WHERE item.id = input.id;
+
+-- name: note_hash
+-- Keeps the new hash of items that wait for work anyway.
+UPDATE item SET content_hash = input.hash
+FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
+WHERE item.id = input.id;
+
+-- name: seize
+-- Takes items, whose leases the caller has locked, away from the workers that have them. A lease goes with
+-- its last item, so that its worker hears of it when it renews.
+WITH seized AS MATERIALIZED (
+    SELECT token, count(*)::integer AS count FROM item WHERE id = ANY (%(ids)s::bigint[]) GROUP BY token
+),
+closed AS (
+    DELETE FROM lease USING seized WHERE lease.token = seized.token AND lease.open <= seized.count
+)
+UPDATE lease SET open = lease.open - seized.count FROM seized
+WHERE lease.token = seized.token AND lease.open > seized.count;
+
+-- name: forget_failures
+-- Forgets why items failed: they succeeded, or begin anew.
+DELETE FROM failure WHERE item_id = ANY (%(ids)s::bigint[]);
+
+-- name: keep_failures
+-- Keeps on the items why they failed.
+INSERT INTO failure (item_id, kind, trouble, state, message, at)
+SELECT line.*, clock()
+FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(troubles)s::text[], %(states)s::text[],
+            %(messages)s::text[]) AS line
+ON CONFLICT (item_id) DO UPDATE
+SET kind = excluded.kind, trouble = excluded.trouble, state = excluded.state,
+    message = excluded.message, at = excluded.at;
+
+-- name: list_by_key
+-- A page of one kind's items, in the order of their keys.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM item LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.kind_id = %(kind)s AND item.key > %(after_key)s
+ORDER BY item.kind_id, item.key LIMIT %(limit)s;
+
+-- name: list_by_place
+-- A page of one kind's items at rest in one state, in the order in which they would be claimed.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM (
+    SELECT item_id, not_before, priority FROM place
+    WHERE kind_id = %(kind)s AND state = %(state)s
+      AND (not_before, priority, item_id)
+          > (coalesce(%(after_time)s::timestamptz, '-infinity'), %(after_priority)s::integer, %(after_id)s::bigint)
+    ORDER BY kind_id, state, not_before, priority, item_id LIMIT %(limit)s
+) AS page
+JOIN item ON item.id = page.item_id
+LEFT JOIN failure ON failure.item_id = item.id
+ORDER BY page.not_before, page.priority, page.item_id;
+
+-- name: list_by_lease
+-- A page of one kind's items that workers have in one state, oldest first.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, NULL::timestamptz AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
+JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = %(state)s
+LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.kind_id = %(kind)s AND item.id > %(after_id)s
+ORDER BY item.id LIMIT %(limit)s;
+
+-- name: list_by_failure
+-- A page of the items of some kinds that failed, or last failed, with one kind of error.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM failure JOIN item ON item.id = failure.item_id
+WHERE failure.kind = %(error_kind)s AND failure.item_id > %(after_id)s
+  AND item.kind_id = ANY (%(kinds)s::integer[])
+  AND (%(state)s::text IS NULL OR item.state = %(state)s)
+ORDER BY failure.kind, failure.item_id LIMIT %(limit)s;
+
+-- name: detail
+-- All that is known of one item beside its story.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before, item.changed,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error, failure.at AS error_at,
+       lease.owner, lease.deadline, lease.token, node.title, checkpoint.data AS checkpoint
+FROM item
+LEFT JOIN failure ON failure.item_id = item.id
+LEFT JOIN lease ON lease.token = item.token AND lease.state = item.state
+LEFT JOIN node ON node.item_id = item.id
+LEFT JOIN checkpoint ON checkpoint.item_id = item.id
+WHERE item.id = %(id)s;
+
+-- name: find_key
+-- The items that have this key, whatever their kind.
+SELECT item.id FROM kind JOIN item ON item.kind_id = kind.id AND item.key = %(key)s
+WHERE kind.id = ANY (%(kinds)s::integer[]) ORDER BY item.id;
+
+-- name: similar_keys
+-- Keys that begin alike, for a suggestion when a key is not found.
+SELECT item.key FROM kind CROSS JOIN LATERAL (
+    SELECT key FROM item
+    WHERE item.kind_id = kind.id AND item.key >= %(start)s AND item.key < %(end)s
+    ORDER BY item.kind_id, item.key LIMIT 20
+) AS item;

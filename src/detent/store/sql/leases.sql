@@ -1,0 +1,270 @@
+-- Claiming, renewing, giving back and rescuing work.
+
+-- name: claim
+-- Takes up to `limit` items that wait in `state`, shared fairly between the kinds that have any, and puts
+-- them under one lease. In each kind: priority first, then oldest; what waits for a later time only when
+-- that time has come. Whose turn it is among kinds that have to share less than they have is drawn by lot.
+-- `after_priority` and `after_id` say, per kind, where to begin looking.
+-- An item that is to be tried alone is taken alone, when its turn comes. With `apart`, each item gets a lease
+-- of its own, to be renewed and lost by itself.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+line AS MATERIALIZED (
+    SELECT asked.kind_id, asked.after_priority, asked.after_id, random() AS turn,
+           ceil(%(limit)s::float8 / count(*) OVER ())::bigint AS share
+    FROM unnest(%(kinds)s::integer[], %(after_priorities)s::integer[], %(after_ids)s::bigint[])
+         AS asked (kind_id, after_priority, after_id)
+    JOIN kind ON kind.id = asked.kind_id
+    JOIN source ON source.id = kind.source_id AND source.paused_at IS NULL
+    WHERE (SELECT sum(tally.count) FROM tally
+           WHERE tally.kind_id = asked.kind_id AND tally.state = %(state)s) > 0
+),
+picked AS MATERIALIZED (
+    SELECT line.turn, found.*
+    FROM line CROSS JOIN moment CROSS JOIN LATERAL (
+        SELECT *, row_number() OVER (ORDER BY priority, item_id) AS rank FROM (
+            SELECT * FROM (
+                SELECT place.ctid AS spot, item_id, priority, alone FROM place
+                WHERE kind_id = line.kind_id AND state = %(state)s AND not_before = '-infinity'
+                  AND (priority, item_id) > (line.after_priority, line.after_id)
+                ORDER BY kind_id, state, not_before, priority, item_id
+                LIMIT line.share FOR UPDATE SKIP LOCKED
+            ) AS ready
+            UNION ALL
+            SELECT * FROM (
+                SELECT place.ctid AS spot, item_id, priority, alone FROM place
+                WHERE kind_id = line.kind_id AND state = %(state)s
+                  AND not_before > '-infinity' AND not_before <= moment.now
+                ORDER BY kind_id, state, not_before, priority, item_id
+                LIMIT line.share FOR UPDATE SKIP LOCKED
+            ) AS due
+        ) AS both_kinds
+        ORDER BY priority, item_id LIMIT line.share
+    ) AS found
+),
+head AS MATERIALIZED (SELECT item_id, alone FROM picked ORDER BY rank, turn LIMIT 1),
+taken AS MATERIALIZED (
+    SELECT picked.spot, picked.item_id FROM picked CROSS JOIN head
+    WHERE CASE WHEN head.alone THEN picked.item_id = head.item_id ELSE NOT picked.alone END
+    ORDER BY picked.rank, picked.turn LIMIT %(limit)s
+),
+vacated AS (DELETE FROM place WHERE ctid = ANY (ARRAY(SELECT spot FROM taken))),
+given AS (
+    INSERT INTO lease (owner, claimed_at, deadline, duration, state, back_via, back_to, back_again,
+                       fail_to, fail_kind, max_attempts, open, items)
+    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(working)s, %(back_via)s,
+           %(back_to)s, %(back_again)s, %(fail_to)s, %(fail_kind)s, %(max_attempts)s, count(*),
+           array_agg(taken.item_id)
+    FROM taken CROSS JOIN moment GROUP BY moment.now, CASE WHEN %(apart)s THEN taken.item_id END
+    RETURNING token, items
+),
+moved AS (
+    UPDATE item SET state = %(working)s, since = moment.now, not_before = '-infinity',
+                    token = given.token, attempt = least(attempt, 32766) + 1
+    FROM moment, given
+    WHERE item.id = ANY (given.items)
+    RETURNING item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, owner)
+    SELECT moved.id, moment.now, %(state)s, %(working)s, moved.attempt, moved.token, %(owner)s
+    FROM moved CROSS JOIN moment
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT counted.kind_id, change.state, change.count
+    FROM (SELECT kind_id, count(*) AS count FROM moved GROUP BY kind_id) AS counted
+    CROSS JOIN LATERAL (VALUES (%(state)s, -counted.count), (%(working)s, counted.count))
+         AS change (state, count)
+)
+SELECT id, kind_id, key, priority, attempt, token, content_hash, (SELECT alone FROM head) AS alone,
+       (SELECT data FROM checkpoint WHERE item_id = moved.id) AS checkpoint
+FROM moved ORDER BY priority, id;
+
+-- name: renew
+-- Moves the deadline of these leases ahead; those that are not returned are lost.
+WITH held AS MATERIALIZED (
+    SELECT token FROM lease WHERE token = ANY (%(tokens)s::bigint[]) ORDER BY token FOR UPDATE
+)
+UPDATE lease SET deadline = clock() + duration
+WHERE token = ANY (ARRAY(SELECT token FROM held))
+RETURNING token;
+
+-- name: settle
+-- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile,
+-- the item goes on to `again`. The lease is locked first: see rule 1 of the schema. What it counts is read
+-- from the locked row, since another settling may have shrunk it after this statement's snapshot was taken.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+held AS MATERIALIZED (
+    SELECT token, claimed_at, owner, open FROM lease
+    WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
+),
+way AS MATERIALIZED (
+    SELECT * FROM unnest(%(state)s::text[], %(via)s::text[], %(to)s::text[], %(again)s::text[],
+                         %(tried)s::smallint[], %(attempt)s::smallint[], %(delay)s::float8[],
+                         %(hash)s::text[], %(reason)s::text[], %(keep_token)s::boolean[],
+                         %(alone)s::boolean[]) WITH ORDINALITY
+         AS way (state, via, "to", again, tried, attempt, delay, hash, reason, keep_token, alone, number)
+),
+input AS MATERIALIZED (
+    SELECT held.claimed_at, held.owner, line.id, line.token, way.*
+    FROM unnest(%(ids)s::bigint[], %(tokens)s::bigint[], %(ways)s::integer[]) AS line (id, token, way)
+    JOIN held ON held.token = line.token
+    JOIN way ON way.number = line.way
+),
+moved AS (
+    UPDATE item SET
+        state = CASE WHEN changed THEN coalesce(input.again, input."to") ELSE input."to" END,
+        since = moment.now,
+        not_before = CASE WHEN changed OR input.delay IS NULL THEN '-infinity'
+                          ELSE moment.now + make_interval(secs => input.delay) END,
+        attempt = CASE WHEN changed THEN 0 ELSE input.attempt END,
+        content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(input.hash, content_hash) END,
+        token = CASE WHEN input.keep_token THEN item.token END,
+        changed = false
+    FROM input CROSS JOIN moment
+    WHERE item.id = input.id AND item.token = input.token AND item.state = input.state
+    RETURNING item.id, item.kind_id, item.priority, item.not_before, item.state AS final,
+              item.attempt AS counted, input.token, input.state, input.via, input."to", input.claimed_at,
+              input.owner, input.reason, input.alone, input.tried AS attempt
+),
+placed AS (
+    INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
+    SELECT kind_id, final, not_before, priority, id, alone FROM moved
+),
+step AS (
+    SELECT 1 AS number, id, token, state AS from_state, coalesce(via, "to") AS to_state,
+           attempt, owner, claimed_at, reason FROM moved
+    UNION ALL
+    SELECT 2, id, token, via, "to", attempt, owner, NULL, reason FROM moved WHERE via IS NOT NULL
+    UNION ALL
+    SELECT 3, id, token, "to", final, attempt, owner, NULL, 'changed while being worked on'
+    FROM moved WHERE final <> "to"
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, took, owner, reason)
+    SELECT step.id, moment.now, step.from_state, step.to_state, step.attempt, step.token,
+           moment.now - step.claimed_at, step.owner, step.reason
+    FROM step CROSS JOIN moment ORDER BY step.number
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, sum(count) FROM (
+        SELECT kind_id, state, -count(*) AS count FROM moved GROUP BY kind_id, state
+        UNION ALL SELECT kind_id, final, count(*) FROM moved GROUP BY kind_id, final
+    ) AS change GROUP BY kind_id, state
+),
+settled AS MATERIALIZED (
+    SELECT held.token, held.open - moved.count AS open
+    FROM (SELECT token, count(*)::integer AS count FROM moved GROUP BY token) AS moved
+    JOIN held ON held.token = moved.token
+),
+closed AS (DELETE FROM lease USING settled WHERE lease.token = settled.token AND settled.open <= 0),
+shrunk AS (
+    UPDATE lease SET open = settled.open FROM settled WHERE lease.token = settled.token AND settled.open > 0
+)
+SELECT id, final, counted FROM moved;
+
+-- name: unsettled
+-- What became of items that `settle` did not move.
+SELECT id, token, state FROM item WHERE id = ANY (%(ids)s::bigint[]);
+
+-- name: overdue
+-- Whether there is anything to rescue: a look without a lock.
+SELECT token FROM lease WHERE deadline < clock() OR token = ANY (%(tokens)s::bigint[]) LIMIT 1;
+
+-- name: lock_overdue
+-- Locks the leases that ran out, and those named. The next statement sees all that was settled under them.
+SELECT token FROM lease WHERE deadline < clock() OR token = ANY (%(tokens)s::bigint[])
+ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
+
+-- name: rescue
+-- Takes work back from leases that the caller has locked: to where it waited, or to failure if this was the
+-- last attempt. What waits again is to be tried alone: with `alone` at once, else when its next attempt is the
+-- last, so that none fails for a neighbour's sake. What changed meanwhile goes round again, with its attempts
+-- forgiven.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+expired AS MATERIALIZED (DELETE FROM lease WHERE token = ANY (%(tokens)s::bigint[]) RETURNING *),
+input AS MATERIALIZED (
+    SELECT expired.*, item.id AS item_id, item.attempt AS tried,
+           format('worker %%s died or lost its lease while it held the item (attempt %%s of %%s)',
+                  expired.owner, item.attempt, expired.max_attempts) AS reason
+    FROM expired CROSS JOIN LATERAL unnest(expired.items) AS entry (item_id)
+    JOIN item ON item.id = entry.item_id AND item.token = expired.token AND item.state = expired.state
+),
+moved AS (
+    UPDATE item SET
+        state = CASE WHEN changed THEN coalesce(input.back_again, input.back_to)
+                     WHEN attempt >= input.max_attempts THEN input.fail_to
+                     ELSE input.back_to END,
+        since = moment.now,
+        not_before = '-infinity',
+        attempt = CASE WHEN changed THEN 0 ELSE attempt END,
+        token = NULL,
+        changed = false
+    FROM input CROSS JOIN moment
+    WHERE item.id = input.item_id
+    RETURNING item.id, item.kind_id, item.priority, item.state AS final, item.attempt AS counted, input.tried,
+              input.token, input.state, input.back_via, input.back_to, input.fail_to, input.fail_kind,
+              input.claimed_at, input.max_attempts, input.reason
+),
+placed AS (
+    INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
+    SELECT kind_id, final, '-infinity', priority, id,
+           final <> fail_to AND (%(alone)s OR counted + 1 >= max_attempts)
+    FROM moved
+),
+failed AS (
+    INSERT INTO failure (item_id, kind, trouble, state, message, at)
+    SELECT moved.id, moved.fail_kind, 'worker_died', moved.state, moved.reason, moment.now
+    FROM moved CROSS JOIN moment WHERE moved.counted > 0
+    ON CONFLICT (item_id) DO UPDATE
+    SET kind = excluded.kind, trouble = excluded.trouble, state = excluded.state,
+        message = excluded.message, at = excluded.at
+),
+forgotten AS (DELETE FROM failure USING moved WHERE failure.item_id = moved.id AND moved.counted = 0),
+step AS (
+    SELECT 1 AS number, id, token, state AS from_state,
+           CASE WHEN final = fail_to THEN fail_to ELSE coalesce(back_via, back_to) END AS to_state,
+           tried, claimed_at, reason FROM moved
+    UNION ALL
+    SELECT 2, id, token, back_via, back_to, tried, NULL, reason
+    FROM moved WHERE final <> fail_to AND back_via IS NOT NULL
+    UNION ALL
+    SELECT 3, id, token, back_to, final, tried, NULL, 'changed while being worked on'
+    FROM moved WHERE final NOT IN (fail_to, back_to)
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, took, owner, reason)
+    SELECT step.id, moment.now, step.from_state, step.to_state, step.tried, step.token,
+           moment.now - step.claimed_at, %(owner)s, step.reason
+    FROM step CROSS JOIN moment ORDER BY step.number
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, sum(count) FROM (
+        SELECT kind_id, state, -1 AS count FROM moved
+        UNION ALL SELECT kind_id, final, 1 FROM moved
+    ) AS change GROUP BY kind_id, state
+)
+SELECT id, final, token FROM moved;
+
+-- name: held_items
+-- The items that are held under one token.
+SELECT item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash, lease.state,
+       cardinality(lease.items) = 1 AND coalesce(failure.trouble IN ('worker_died', 'timeout'), false) AS alone,
+       checkpoint.data AS checkpoint
+FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
+JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
+LEFT JOIN failure ON failure.item_id = item.id
+LEFT JOIN checkpoint ON checkpoint.item_id = item.id
+WHERE lease.token = %(token)s ORDER BY item.id;
+
+-- name: leases_of
+-- The leases of one owner.
+SELECT token FROM lease WHERE owner = %(owner)s ORDER BY token;
+
+-- name: workers
+-- Who holds work now: each owner's leases, items and nearest deadline.
+SELECT owner, count(*)::integer AS leases, sum(open)::bigint AS items, min(deadline) AS deadline,
+       min(claimed_at) AS since
+FROM lease GROUP BY owner ORDER BY owner;

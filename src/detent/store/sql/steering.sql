@@ -1,0 +1,94 @@
+-- Steering: what a program needs that drives items through their lifecycle by hand.
+
+-- name: take
+-- Puts items whose places the caller has vacated under one lease: a claim of exactly these.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+given AS (
+    INSERT INTO lease (owner, claimed_at, deadline, duration, state, back_via, back_to, back_again,
+                       fail_to, fail_kind, max_attempts, open, items)
+    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(working)s, %(back_via)s,
+           %(back_to)s, %(back_again)s, %(fail_to)s, %(fail_kind)s, %(max_attempts)s,
+           cardinality(%(ids)s::bigint[]), %(ids)s::bigint[]
+    FROM moment
+    RETURNING token
+),
+moved AS (
+    UPDATE item SET state = %(working)s, since = moment.now, not_before = '-infinity', token = given.token,
+                    attempt = least(attempt, 32766) + 1, content_hash = coalesce(input.hash, item.content_hash)
+    FROM moment, given, unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
+    WHERE item.id = input.id
+    RETURNING item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, owner)
+    SELECT moved.id, moment.now, %(state)s, %(working)s, moved.attempt, moved.token, %(owner)s
+    FROM moved CROSS JOIN moment
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT counted.kind_id, change.state, change.count
+    FROM (SELECT kind_id, count(*) AS count FROM moved GROUP BY kind_id) AS counted
+    CROSS JOIN LATERAL (VALUES (%(state)s, -counted.count), (%(working)s, counted.count))
+         AS change (state, count)
+)
+SELECT id, kind_id, key, priority, attempt, token, content_hash, false AS alone,
+       (SELECT data FROM checkpoint WHERE item_id = moved.id) AS checkpoint
+FROM moved ORDER BY priority, id;
+
+-- name: heard
+-- When the holders of these leases were last heard of.
+SELECT token, deadline - duration AS at FROM lease WHERE token = ANY (%(tokens)s::bigint[]);
+
+-- name: lock_stale
+-- Locks the leases on items of these kinds whose holders have not been heard of for so many seconds or, with
+-- no number given, for as long as their lease was to last.
+SELECT token FROM lease
+WHERE CASE WHEN %(seconds)s::float8 IS NULL THEN deadline < clock()
+           ELSE deadline - duration < clock() - make_interval(secs => %(seconds)s) END
+  AND EXISTS (SELECT FROM item WHERE item.id = ANY (lease.items) AND item.token = lease.token
+                                 AND item.kind_id = ANY (%(kinds)s::integer[]))
+ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
+
+-- name: retriable
+-- Items of some kinds that failed, with one kind of error or any, and have fewer failed attempts with their
+-- present content than `below`, those of earlier rounds included.
+SELECT item.id
+FROM unnest(%(kinds)s::integer[]) AS asked (kind_id)
+JOIN place ON place.kind_id = asked.kind_id AND place.state = %(state)s
+JOIN item ON item.id = place.item_id
+LEFT JOIN failure ON failure.item_id = item.id
+LEFT JOIN retried ON retried.item_id = item.id AND retried.content_hash IS NOT DISTINCT FROM item.content_hash
+WHERE (%(error_kind)s::text IS NULL OR failure.kind = %(error_kind)s)
+  AND item.attempt + coalesce(retried.count, 0) < %(below)s
+LIMIT %(limit)s;
+
+-- name: carry_attempts
+-- Adds the failed attempts of items that the caller holds to those of their earlier rounds.
+INSERT INTO retried (item_id, count, content_hash)
+SELECT id, attempt, content_hash FROM item WHERE id = ANY (%(ids)s::bigint[]) AND attempt > 0
+ON CONFLICT (item_id) DO UPDATE
+SET count = excluded.count
+          + CASE WHEN retried.content_hash IS NOT DISTINCT FROM excluded.content_hash THEN retried.count ELSE 0 END,
+    content_hash = excluded.content_hash;
+
+-- name: note_embeddings
+-- Keeps what items were embedded with; what is not said stays as it was.
+INSERT INTO embedding (item_id, provider, model, content_hash)
+SELECT line.* FROM unnest(%(ids)s::bigint[], %(providers)s::text[], %(models)s::text[], %(hashes)s::text[]) AS line
+ON CONFLICT (item_id) DO UPDATE
+SET provider = coalesce(excluded.provider, embedding.provider), model = coalesce(excluded.model, embedding.model),
+    content_hash = coalesce(excluded.content_hash, embedding.content_hash);
+
+-- name: progress
+-- What is kept of items beside their state: the failed attempts of their earlier rounds, and what they were
+-- embedded with.
+SELECT asked.id, coalesce(retried.count, 0) AS retried, embedding.provider, embedding.model, embedding.content_hash
+FROM unnest(%(ids)s::bigint[]) AS asked (id)
+JOIN item ON item.id = asked.id
+LEFT JOIN retried ON retried.item_id = item.id AND retried.content_hash IS NOT DISTINCT FROM item.content_hash
+LEFT JOIN embedding ON embedding.item_id = item.id;
+
+-- name: arrivals
+-- When items last came to each state that they have been in, as far back as the journal goes.
+SELECT item_id, to_state AS state, max(at) AS at FROM journal
+WHERE item_id = ANY (%(ids)s::bigint[]) GROUP BY item_id, to_state;

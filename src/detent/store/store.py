@@ -1,0 +1,165 @@
+"""The store's verbs in one place, over one database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from detent.knowledge import Item, NewItem, Outcome
+from detent.lifecycle import Lifecycle, RetryPolicy
+from detent.store.database import Database
+from detent.store.graph import Graph
+from detent.store.items import Items
+from detent.store.journal import Entry, Journal
+from detent.store.kinds import Kind, Kinds
+from detent.store.leases import Cursor, Holder, Leases, Stage
+from detent.store.listing import Listing, Page, Story
+from detent.store.migration import upgrade
+from detent.store.notices import Notices
+from detent.store.settling import Receipt, Settling
+from detent.store.steering import Steering
+from detent.store.tallies import Tallies, Tally
+from detent.store.verdict import judge, released
+
+BY_HAND = "by hand"
+
+
+class Store:
+    """Opens a database and offers its verbs: add, claim, renew, settle, release, rescue, and the rest."""
+
+    def __init__(self, conninfo: str, *, size: int = 4, wait_seconds: float = 10.0) -> None:
+        self.database = Database(conninfo, size=size, wait_seconds=wait_seconds)
+        self.kinds = Kinds(self.database)
+        self.leases = Leases(self.database, self.kinds)
+        self.items = Items(self.database, self.kinds)
+        self.listing = Listing(self.database, self.kinds)
+        self.journal = Journal(self.database)
+        self.tallies = Tallies(self.database, self.kinds)
+        self.notices = Notices(self.database)
+        self._settling = Settling(self.database, self.kinds, Graph(self.kinds))
+        self.steering = Steering(self.database, self.kinds, self.items, self._settling)
+
+    async def open(self) -> Self:
+        """Connect, and bring the schema up to date."""
+        await self.database.open()
+        try:
+            if await upgrade(self.database):
+                await self.journal.extend(datetime.now(UTC))
+            await self.kinds.refresh()
+        except BaseException:
+            await self.database.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        await self.database.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def declare(self, source: str, label: str, lifecycle: Lifecycle) -> Kind:
+        """Make sure that items of this source and label can be added; they follow this lifecycle."""
+        return await self.kinds.declare(source, label, lifecycle)
+
+    async def add(self, source: str, label: str, new: Iterable[str | NewItem]) -> int:
+        """Add items that are not there yet, given as keys or as NewItem; returns how many were new."""
+        named = [entry if isinstance(entry, NewItem) else NewItem(entry, label) for entry in new]
+        return await self.items.add([(await self.kinds.get(e.source or source, e.label), e) for e in named])
+
+    async def claim(
+        self,
+        stage: Stage,
+        *,
+        owner: str,
+        limit: int = 100,
+        lease_seconds: float = 300.0,
+        kinds: Sequence[Kind] | None = None,
+        cursor: Cursor | None = None,
+        apart: bool = False,
+    ) -> list[Item]:
+        """Take a batch of work under one lease or, `apart`, under one lease for each item."""
+        if kinds is None:
+            kinds = [kind for kind in await self.kinds.select() if kind.lifecycle.name == stage.lifecycle.name]
+        duration = timedelta(seconds=lease_seconds)
+        return await self.leases.claim(
+            stage, kinds, owner=owner, limit=limit, duration=duration, cursor=cursor, apart=apart
+        )
+
+    async def renew(self, tokens: Iterable[int]) -> set[int]:
+        """Keep leases; those that are not returned are lost."""
+        return await self.leases.renew(tokens)
+
+    async def held(self, token: int) -> list[Item]:
+        """The items that are held under this token."""
+        return await self.leases.held(token)
+
+    async def workers(self) -> Sequence[Holder]:
+        """Who holds work now."""
+        return await self.leases.workers()
+
+    async def settle(
+        self, outcomes: Sequence[tuple[Item, Outcome]], policy: RetryPolicy | None = None
+    ) -> list[Receipt]:
+        """Write what became of items, each all or nothing, and say of each what happened."""
+        rules = policy or RetryPolicy()
+        verdicts = [
+            judge(item, outcome, await self.kinds.lifecycle(item.lifecycle), rules, random.random)
+            for item, outcome in outcomes
+        ]
+        return await self._settling.settle(verdicts)
+
+    async def release(self, items: Sequence[Item], reason: str = "released") -> list[Receipt]:
+        """Give items back untried; the attempt does not count."""
+        verdicts = [released(item, await self.kinds.lifecycle(item.lifecycle), reason) for item in items]
+        return await self._settling.settle(verdicts)
+
+    async def rescue(self, *, owner: str = "rescue", tokens: Iterable[int] = ()) -> dict[int, str]:
+        """Take the items of leases that ran out, and of those named; returns where each item went."""
+        return await self.leases.rescue(owner=owner, tokens=tokens)
+
+    async def mark_changed(self, source: str, label: str, hashes: Mapping[str, str], *, owner: str = BY_HAND) -> int:
+        """Send items with a new content hash round again; returns how many that were."""
+        return await self.items.mark_changed(await self.kinds.get(source, label), hashes, owner=owner)
+
+    async def retry(self, ids: Sequence[int], *, owner: str = BY_HAND, to: str | None = None) -> int:
+        """Send failed items round once more; returns how many that were."""
+        return await self.items.retry(ids, owner=owner, to=to)
+
+    async def reset(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
+        """Put items back to the beginning; returns how many that were."""
+        return await self.items.reset(ids, owner=owner)
+
+    async def count_by_state(self) -> list[Tally]:
+        """How many items there are of each source and label in each state."""
+        return await self.tallies.count()
+
+    async def show(self, item: int) -> Story:
+        """All that is known of one item."""
+        return await self.listing.story(item)
+
+    async def history(self, item: int) -> list[Entry]:
+        """Every move of one item, oldest first."""
+        return await self.journal.history(item)
+
+    async def list(
+        self,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        limit: int = 50,
+        after: str | None = None,
+    ) -> Page:
+        """A page of items; `after` is the `next` of the page before."""
+        return await self.listing.page(
+            source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
+        )

@@ -1,0 +1,91 @@
+"""From an outcome to a verdict: which way the item goes, decided before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from detent.errors import IllegalMove, Unstorable
+from detent.knowledge import Done, Failed, Item, Outcome, Retry, Skipped
+from detent.lifecycle import Again, Event, GiveUp, Lifecycle, Path, RetryPolicy, Trouble, decide
+from detent.store.values import check_outcome, printable
+
+
+class Error(NamedTuple):
+    """What is kept on the item about its failure."""
+
+    kind: str
+    trouble: str
+    message: str
+
+
+class Verdict(NamedTuple):
+    """One line of settling: the item, its way, and what is written with it.
+
+    `refused` says why an outcome could not be taken as it was; the item then fails with that reason. `alone`:
+    the next attempt is made with nothing beside the item.
+    """
+
+    item: Item
+    path: Path
+    attempt: int
+    reason: str | None = None
+    delay_seconds: float | None = None
+    error: Error | None = None
+    done: Done | None = None
+    released: bool = False
+    refused: str | None = None
+    alone: bool = False
+
+
+def judge(
+    item: Item, outcome: Outcome, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
+) -> Verdict:
+    """The verdict on an outcome. One that cannot be stored, or asks for an illegal move, fails its item."""
+    try:
+        check_outcome(outcome)
+        match outcome:
+            case Done():
+                path = lifecycle.path(item.state, Event.DONE, outcome.to, item=str(item))
+                return Verdict(item, path, 0, reason=outcome.note, done=outcome)
+            case Retry():
+                return _retry(item, outcome, lifecycle, policy, jitter())
+            case Failed():
+                return failed(item, lifecycle, outcome.trouble, outcome.reason)
+            case Skipped():
+                path = lifecycle.path(item.state, Event.SKIP, item=str(item))
+                return Verdict(item, path, 0, reason=printable(outcome.reason))
+    except (Unstorable, IllegalMove) as error:
+        return refused(item, lifecycle, str(error).rstrip("."))
+
+
+def released(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
+    """The item is given back untried: the attempt does not count."""
+    path = lifecycle.path(item.state, Event.BACK, item=str(item))
+    return Verdict(item, path, max(0, item.attempt - 1), reason=printable(reason), released=True, alone=item.alone)
+
+
+def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str) -> Verdict:
+    path = lifecycle.path(item.state, Event.FAIL, item=str(item))
+    error = Error(lifecycle.failure_kind(item.state, trouble.value), trouble.value, printable(reason))
+    return Verdict(item, path, item.attempt, reason=error.message, error=error)
+
+
+def refused(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
+    """The item fails because what its handler returned cannot be taken."""
+    reason = printable(reason)
+    line = failed(item, lifecycle, Trouble.UNSTORABLE, f"The result could not be stored: {reason}.")
+    return Verdict(line.item, line.path, line.attempt, line.reason, error=line.error, refused=reason)
+
+
+def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, jitter: float) -> Verdict:
+    decision = decide(retry.trouble, item.attempt, policy, retry_after=retry.retry_after, jitter=jitter)
+    match decision:
+        case GiveUp(why):
+            return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")
+        case Again(delay):
+            path = lifecycle.path(item.state, Event.BACK, item=str(item))
+            kind = lifecycle.failure_kind(item.state, retry.trouble.value)
+            error = Error(kind, retry.trouble.value, printable(retry.reason))
+            # No delay is no date: the item waits among those that never failed, in their order.
+            return Verdict(item, path, item.attempt, error.message, delay or None, error, alone=retry.alone)

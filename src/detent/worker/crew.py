@@ -1,0 +1,193 @@
+"""A crew: several worker processes under one keeper, as `detent run` and `detent work` have them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from detent.configuration import Configuration, Project
+from detent.errors import DatabaseAway, WorkerStartFailed
+from detent.store import Store
+from detent.worker.board import Board, make_descriptor
+from detent.worker.duty import Duty, policies
+from detent.worker.keeper import Keeper, Ward
+from detent.worker.names import worker_name
+from detent.worker.patience import patiently
+from detent.worker.spec import RETIRED, Spec
+
+log = logging.getLogger("detent.crew")
+
+_SOON_SECONDS = 5.0
+_MOST_FALSE_STARTS = 5
+
+
+@dataclass
+class Hand:
+    """One worker process of the crew."""
+
+    process: asyncio.subprocess.Process
+    ward: Ward
+    lifeline: int
+    started: float
+
+    @property
+    def started_in_vain(self) -> bool:
+        """Whether it ended soon, with no work in its hands that could have been the cause."""
+        return time.monotonic() - self.started < _SOON_SECONDS and not self.ward.board.held()
+
+
+class Crew:
+    """Starts workers, keeps them, replaces those that die, and stops them."""
+
+    def __init__(
+        self,
+        store: Store,
+        settings: Configuration,
+        duties: Sequence[Duty],
+        *,
+        project: Project | None,
+        modules: Sequence[str],
+        flags: dict[str, object],
+        until_idle: bool = False,
+        wait_for_later: bool = True,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._project = project
+        self._modules = list(modules)
+        self._flags = flags
+        self._until_idle = until_idle
+        self._wait_for_later = wait_for_later
+        self._policies = policies(duties)
+        self._keeper = Keeper(store, lease_seconds=settings.worker.lease_seconds)
+        self._hands: list[Hand] = []
+        self._stopping = False
+        self._killed = asyncio.Event()
+        self._false_starts = 0
+        self.deaths = 0
+
+    async def run(self) -> None:
+        """Work until all workers have ended by themselves, or `stop` was called."""
+        ended = asyncio.Event()
+        keeping = asyncio.create_task(self._keeper.run(ended))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._settings.worker.processes):
+                    group.create_task(self._employ())
+        except ExceptionGroup as problems:
+            raise problems.exceptions[0] from None
+        finally:
+            ended.set()
+            await keeping
+
+    def stop(self) -> None:
+        """Ask the workers to end: no new claims, a grace period."""
+        self._stopping = True
+        for hand in self._hands:
+            with contextlib.suppress(ProcessLookupError):
+                hand.process.terminate()
+
+    def kill(self) -> None:
+        """End the workers at once; what they were running does not count as an attempt."""
+        self._stopping = True
+        self._killed.set()
+        for hand in self._hands:
+            with contextlib.suppress(ProcessLookupError):
+                hand.process.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        return [hand.process.pid for hand in self._hands]
+
+    async def _employ(self) -> None:
+        """Keep one worker process going until its work is done."""
+        while not self._stopping:
+            hand = await self._start()
+            status = await self._outlive(hand)
+            await self._bury(hand)
+            if status == 0:
+                return
+            self._count_death(hand, status)
+
+    async def _outlive(self, hand: Hand) -> int:
+        """Wait for a worker to end; returns its exit status."""
+        if self._stopping:
+            self.stop()  # once more: this worker was starting when it was asked
+        try:
+            return await hand.process.wait()
+        except asyncio.CancelledError:
+            self.kill()
+            await hand.process.wait()
+            await self._bury(hand)
+            raise
+        finally:
+            self._hands.remove(hand)
+            os.close(hand.lifeline)
+
+    async def _start(self) -> Hand:
+        board = make_descriptor()
+        reading, lifeline = os.pipe()
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "detent.worker.process",
+            stdin=subprocess.PIPE,
+            pass_fds=(board, reading),
+            start_new_session=True,
+        )
+        owner = worker_name(process.pid)
+        assert process.stdin is not None  # noqa: S101  it was asked for
+        process.stdin.write(self._spec(owner, board, reading).line())
+        process.stdin.close()
+        ward = Ward(owner, process.pid, Board(board), self._policies, expendable=True)
+        hand = Hand(process, ward, lifeline, time.monotonic())
+        os.close(board)
+        os.close(reading)
+        self._hands.append(hand)
+        self._keeper.wards.append(ward)
+        return hand
+
+    def _spec(self, owner: str, board: int, lifeline: int) -> Spec:
+        own_server = self._project if self._settings.database is None else None
+        return Spec(
+            conninfo=self._store.database.conninfo,
+            owner=owner,
+            board=board,
+            lifeline=lifeline,
+            server=str(own_server.folder) if own_server else None,
+            root=str(self._project.root) if self._project else None,
+            flags=self._flags,
+            modules=self._modules,
+            until_idle=self._until_idle,
+            wait_for_later=self._wait_for_later,
+        )
+
+    async def _bury(self, hand: Hand) -> None:
+        """Give back what a worker had. When all is to end at once, a database that is away is not waited for."""
+
+        async def bury() -> None:
+            await self._keeper.bury(hand.ward, blameless=self._killed.is_set())
+
+        with contextlib.suppress(DatabaseAway):
+            await patiently(bury, unless=self._killed)
+
+    def _count_death(self, hand: Hand, status: int) -> None:
+        """A worker that dies with work in its hands is no reason to give up: each attempt counts, and they end."""
+        if status == RETIRED or self._stopping:
+            return
+        self.deaths += 1
+        log.warning("Worker %s ended with status %d; another takes its place.", hand.ward.owner, status)
+        self._false_starts = self._false_starts + 1 if hand.started_in_vain else 0
+        if self._false_starts >= _MOST_FALSE_STARTS:
+            self.stop()
+            raise WorkerStartFailed(
+                f"{_MOST_FALSE_STARTS} workers in a row ended within {_SOON_SECONDS:g} s of their start, "
+                f"the last with status {status}. What they said stands above."
+            )

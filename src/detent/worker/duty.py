@@ -1,0 +1,91 @@
+"""A duty: one stage of one handler, with all the kinds of items that it serves and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from detent.configuration import Configuration, StageSettings
+from detent.lifecycle import Lifecycle, RetryPolicy
+from detent.sources import Handler, Source
+from detent.sources.source import waiting_state
+from detent.store import Kind, Stage, Store
+
+
+@dataclass(frozen=True)
+class Duty:
+    stage: Stage
+    handler: Handler
+    kinds: tuple[Kind, ...]
+    batch_size: int
+    concurrency: int
+    time_limit_seconds: float
+    policy: RetryPolicy
+
+    @property
+    def name(self) -> str:
+        return self.stage.name
+
+
+async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
+    """Make sure that the kinds of these sources exist."""
+    return {
+        (source.name, label): await store.declare(source.name, label, lifecycle)
+        for source in sources
+        for label, lifecycle in source.lifecycles.items()
+    }
+
+
+def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], settings: Configuration) -> list[Duty]:
+    """The duties of these sources, far end first, so that work in progress stays small.
+
+    Sources that share a function share a duty: embedding batches passages from everywhere.
+    """
+    served: dict[tuple[object, str, str], tuple[Handler, Lifecycle, list[Kind]]] = {}
+    for source in sources:
+        for handler in source.handlers:
+            for label in source.stage_labels(handler):
+                lifecycle = source.lifecycles[label]
+                name = (handler.function, lifecycle.name, handler.state)
+                _, _, together = served.setdefault(name, (handler, lifecycle, []))
+                together.append(kinds[source.name, label])
+    found = [_duty(handler, lifecycle, together, settings) for handler, lifecycle, together in served.values()]
+    return sorted(found, key=_distance_from_the_end)
+
+
+def policies(all_duties: Sequence[Duty]) -> dict[str, RetryPolicy]:
+    """How patient each duty is, by the places it serves: for a keeper, which knows no handlers."""
+    return {
+        place(kind.source, kind.label, duty.stage.working): duty.policy for duty in all_duties for kind in duty.kinds
+    }
+
+
+def place(source: str, label: str, state: str) -> str:
+    return f"{source}/{label}/{state}"
+
+
+def _duty(handler: Handler, lifecycle: Lifecycle, kinds: list[Kind], settings: Configuration) -> Duty:
+    waiting = waiting_state(lifecycle, handler.state)
+    assert waiting is not None  # noqa: S101  Source has checked it
+    own = _override(f"{lifecycle.name}.{handler.state}", handler.state, settings)
+    worker = settings.worker
+    attempts = own.max_attempts or handler.max_attempts or worker.max_attempts
+    policy = RetryPolicy(attempts, settings.retry.base_seconds, settings.retry.ceiling_seconds)
+    return Duty(
+        stage=Stage(lifecycle, waiting, attempts),
+        handler=handler,
+        kinds=tuple(kinds),
+        batch_size=own.batch_size or handler.batch_size or worker.batch_size,
+        concurrency=own.concurrency or handler.concurrency or worker.concurrency,
+        time_limit_seconds=own.time_limit_seconds or handler.time_limit_seconds or worker.time_limit_seconds,
+        policy=policy,
+    )
+
+
+def _override(full_name: str, state: str, settings: Configuration) -> StageSettings:
+    """The configuration of a stage: `node.parsing` is nearer than `parsing`."""
+    return settings.stages.get(full_name) or settings.stages.get(state) or StageSettings()
+
+
+def _distance_from_the_end(duty: Duty) -> int:
+    return -duty.stage.lifecycle.states.index(duty.stage.working)

@@ -1,0 +1,173 @@
+"""The keeper: what must go on whatever the handlers do, in another process than theirs.
+
+It renews the leases its workers hold, gives up handlers that are over their time limit when the worker
+itself cannot, gives back what a dead worker had, and looks after the ledger: it rescues work from leases
+that ran out anywhere, folds the tally and makes the journal's next partitions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from detent.errors import DatabaseAway
+from detent.knowledge import Retry
+from detent.lifecycle import RetryPolicy, Trouble
+from detent.store import Store
+from detent.worker.board import Board, Running
+from detent.worker.duty import place
+
+log = logging.getLogger("detent.keeper")
+
+MARGIN_SECONDS = 2.0
+"""How long past its limit a handler is left to the worker, which can give up most handlers by itself."""
+
+RESCUE_SECONDS = 2.0
+PARTITION_SECONDS = 3600.0
+OWNER = "keeper"
+
+_OVER_LIMIT = "The handler was over its time limit and did not answer"
+_MOST_LOOKS, _LOOK_SECONDS = 20, 0.1
+
+
+@dataclass
+class Ward:
+    """A worker as its keeper knows it. `expendable`: it may be killed when it does not answer."""
+
+    owner: str
+    pid: int
+    board: Board
+    policies: dict[str, RetryPolicy]
+    expendable: bool = False
+    given_up: set[tuple[int, int]] = field(default_factory=set)
+
+
+class Keeper:
+    """Keeps any number of workers on this machine."""
+
+    def __init__(self, store: Store, *, lease_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._renew_seconds = min(lease_seconds / 4, 30.0)
+        self._due: dict[str, float] = {}
+        self.wards: list[Ward] = []
+
+    async def run(self, stopped: asyncio.Event, *, poll_seconds: float = 1.0) -> None:
+        """Do the duties over and over; the database being away is waited out."""
+        while not stopped.is_set():
+            try:
+                await self.run_once()
+            except DatabaseAway as away:
+                log.warning("%s Trying again.", away)
+                self._spare_the_others()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), poll_seconds)
+
+    async def run_once(self) -> None:
+        """Each duty that is due, once. One that fails does not keep the others from being done."""
+        for name, every, duty in (
+            ("renew", self._renew_seconds, self.renew_all),
+            ("give up", 0.0, self.give_up_all_overdue),
+            ("rescue", RESCUE_SECONDS, self.rescue),
+            ("fold", RESCUE_SECONDS, self._store.tallies.fold),
+            ("partitions", PARTITION_SECONDS, self.make_partitions),
+        ):
+            if self._is_due(name, every):
+                await self._attempt(name, duty)
+
+    async def renew_all(self) -> None:
+        for ward in list(self.wards):
+            await self.renew(ward)
+
+    async def renew(self, ward: Ward) -> None:
+        """Moves the deadlines of a worker's leases ahead, and tells it which it has lost."""
+        tokens = ward.board.held()
+        if tokens:
+            kept = await self._store.renew(tokens)
+            ward.board.mark_lost(set(tokens) - kept)
+
+    async def give_up_all_overdue(self) -> None:
+        for ward in list(self.wards):
+            await self.give_up_overdue(ward)
+
+    async def give_up_overdue(self, ward: Ward) -> None:
+        """Fails the attempt of items whose handler is over its time limit and does not let the worker say so.
+
+        They are tried alone the next time: a handler that keeps its worker from answering makes its
+        neighbours late too, and nobody knows which of them it was.
+        """
+        now = self._clock()
+        overdue = [run for run in ward.board.running() if run.deadline + MARGIN_SECONDS < now]
+        new = [run for run in overdue if (run.token, run.item) not in ward.given_up]
+        if not new:
+            return
+        await self._fail_attempts(ward, new)
+        ward.given_up.update((run.token, run.item) for run in new)
+        if ward.expendable:
+            log.warning("Worker %s does not answer; it is killed and started anew.", ward.owner)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(ward.pid, signal.SIGKILL)
+
+    async def rescue(self) -> None:
+        """Takes back work from leases that ran out, whoever had them."""
+        await self._store.rescue(owner=OWNER)
+
+    async def make_partitions(self) -> None:
+        """Makes the journal's partitions for the months to come."""
+        await self._store.journal.extend(datetime.now(UTC))
+
+    async def bury(self, ward: Ward, *, blameless: bool = False) -> None:
+        """Gives back what a dead worker had: what was running counts as an attempt, the rest does not.
+
+        Nothing counts where the death is nobody's fault, because a person wanted it. A statement that the
+        worker had sent may still be at work, and is waited for.
+        """
+        if ward in self.wards:
+            self.wards.remove(ward)
+        running = set() if blameless else {(run.token, run.item) for run in ward.board.running()}
+        reason = "its worker was stopped at once" if blameless else "its worker died before beginning with it"
+        for _ in range(_MOST_LOOKS):
+            tokens = await self._store.leases.of(ward.owner)
+            if not tokens:
+                return
+            for token in tokens:
+                held = await self._store.held(token)
+                await self._store.release([item for item in held if (token, item.id) not in running], reason)
+            await self._store.rescue(owner=OWNER, tokens=tokens)
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _fail_attempts(self, ward: Ward, runs: Sequence[Running]) -> None:
+        overdue = {(run.token, run.item) for run in runs}
+        for token in {run.token for run in runs}:
+            for item in await self._store.held(token):
+                if (token, item.id) in overdue:
+                    policy = ward.policies.get(place(item.source, item.label, item.state), RetryPolicy())
+                    await self._store.settle([(item, Retry(_OVER_LIMIT, Trouble.TIMEOUT, alone=True))], policy)
+
+    async def _attempt(self, name: str, duty: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await duty()
+        except DatabaseAway:
+            raise
+        except Exception:
+            log.exception("The keeper could not %s; it will try again.", name)
+
+    def _spare_the_others(self) -> None:
+        """Leases may have run out while the database was away: every keeper first renews its own, and only
+        later takes back what others do not."""
+        self._due["renew"] = 0.0
+        self._due["rescue"] = self._clock() + 2 * self._renew_seconds
+
+    def _is_due(self, duty: str, every: float) -> bool:
+        now = self._clock()
+        if now < self._due.get(duty, 0.0):
+            return False
+        self._due[duty] = now + every
+        return True

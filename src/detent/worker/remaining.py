@@ -1,0 +1,40 @@
+"""What is left to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from detent.store import Store
+from detent.worker.duty import Duty
+
+
+@dataclass(frozen=True)
+class Remaining:
+    """What is left for some duties: items to do now, items in workers' hands, items that wait for later."""
+
+    now: int
+    working: int
+    later: int
+    first_due: datetime | None
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.now or self.working or self.later)
+
+
+async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
+    """What is left to do for these duties, apart from paused sources."""
+    paused = {kind.id for kind in await store.kinds.select() if kind.paused}
+    places = [(kind, duty.stage) for duty in all_duties for kind in duty.kinds if kind.id not in paused]
+    waiting = {(kind.source, kind.label, stage.waiting) for kind, stage in places}
+    working = {(kind.source, kind.label, stage.working) for kind, stage in places}
+    counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
+    later, first_due = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
+    return Remaining(
+        now=max(0, sum(counts.get(place, 0) for place in waiting) - later),
+        working=sum(counts.get(place, 0) for place in working),
+        later=later,
+        first_due=first_due,
+    )

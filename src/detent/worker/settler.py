@@ -1,0 +1,118 @@
+"""The settler of a worker: it writes outcomes as they come, as many together as have gathered meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from detent.knowledge import Done, Item, Outcome, Skipped
+from detent.store import Receipt, Settled, Store
+from detent.worker.board import Board
+from detent.worker.duty import Duty
+from detent.worker.patience import patiently
+
+log = logging.getLogger("detent.worker")
+
+Line = tuple[Duty, Item, Outcome]
+
+_MOST = 2000
+_WRITTEN = (Settled.APPLIED, Settled.ALREADY)
+
+
+class Settler:
+    """Knows the leases that the worker holds, and how many items of each are not settled yet."""
+
+    def __init__(self, store: Store, board: Board, settled: Callable[[], None]) -> None:
+        self._store = store
+        self._board = board
+        self._settled = settled
+        self._lines: list[Line] = []
+        self._arrived = asyncio.Event()
+        self._writing = asyncio.Lock()
+        self._open: Counter[int] = Counter()
+        self.completed = 0
+        """How many steps of items succeeded, or turned out to have nothing to do."""
+
+    @property
+    def idle(self) -> bool:
+        return not self._open
+
+    @property
+    def items(self) -> int:
+        """How many items are held and not settled yet."""
+        return self._open.total()
+
+    @property
+    def backlog(self) -> int:
+        """How many outcomes are not written yet."""
+        return len(self._lines)
+
+    def hold(self, items: Sequence[Item]) -> None:
+        """A claim was made."""
+        self._open.update(item.token for item in items)
+        for token in {item.token for item in items}:
+            self._board.hold(token)
+
+    def finish(self, duty: Duty, item: Item, outcome: Outcome) -> None:
+        """An outcome is there to be written."""
+        self._lines.append((duty, item, outcome))
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Settle what arrives, for ever."""
+        while True:
+            await self._arrived.wait()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Settle what has arrived; when this returns, nothing is on its way."""
+        async with self._writing:
+            self._arrived.clear()
+            while self._lines:
+                await self._settle_some()
+                await patiently(self._store.notices.hint)
+
+    async def release(self, items: Sequence[Item], reason: str) -> None:
+        """Give items back untried."""
+        if items:
+            await patiently(lambda: self._store.release(items, reason))
+            self._account(items)
+
+    def lose(self, items: Sequence[Item]) -> None:
+        """Items are dropped, because their lease is lost: they are somebody else's."""
+        if items:
+            log.warning("The lease of %d items was lost before they were begun; others have them.", len(items))
+            self._account(items)
+
+    async def _settle_some(self) -> None:
+        """Settle the outcomes of one duty. If that is cut short, they stay."""
+        duty = self._lines[0][0]
+        batch = [line for line in self._lines[:_MOST] if line[0] is duty]
+        self._lines = [line for line in self._lines[:_MOST] if line[0] is not duty] + self._lines[_MOST:]
+        outcomes = [(item, outcome) for _, item, outcome in batch]
+        try:
+            receipts = await patiently(lambda: self._store.settle(outcomes, duty.policy))
+        except BaseException:
+            self._lines[:0] = batch
+            raise
+        self._count(receipts, outcomes)
+        self._account([receipt.item for receipt in receipts])
+        self._settled()
+
+    def _count(self, receipts: Sequence[Receipt], outcomes: Sequence[tuple[Item, Outcome]]) -> None:
+        lost = [receipt for receipt in receipts if receipt.status is Settled.LOST]
+        if lost:
+            log.warning("%d items were lost to another worker, the first: %s.", len(lost), lost[0].reason)
+        written = {receipt.item.id for receipt in receipts if receipt.status in _WRITTEN}
+        self.completed += sum(item.id in written for item, outcome in outcomes if isinstance(outcome, Done | Skipped))
+
+    def _account(self, items: Sequence[Item]) -> None:
+        """These items are settled, one way or another."""
+        for item in items:
+            self._board.end(item.token, item.id)
+            self._open[item.token] -= 1
+            if not self._open[item.token]:
+                del self._open[item.token]
+                self._board.drop(item.token)

@@ -1,0 +1,230 @@
+"""A worker: claims, has its hands work, settles, and goes on until it is told to stop or nothing is left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+
+from detent.configuration import Configuration
+from detent.errors import DatabaseAway
+from detent.knowledge import Item, Outcome
+from detent.sources import Source
+from detent.store import Cursor, Store
+from detent.worker.board import Board
+from detent.worker.duty import Duty, declare, duties
+from detent.worker.hands import Hands
+from detent.worker.patience import patiently
+from detent.worker.remaining import remaining
+from detent.worker.settler import Settler
+
+log = logging.getLogger("detent.worker")
+
+_MOST_UNSETTLED = 10_000
+_LAST_SECONDS = 10.0
+"""How long, after the grace period, giving back what is unfinished may take."""
+
+STOPPED = "the worker stopped"
+
+
+class Worker:
+    """One worker in one process. `stop()` ends it gently; cancelling `run()` ends it at once. Either way
+    what is unfinished is given back, and does not count as an attempt."""
+
+    def __init__(
+        self, store: Store, sources: Sequence[Source], settings: Configuration, *, owner: str, board: Board
+    ) -> None:
+        self.owner = owner
+        self._store = store
+        self._sources = sources
+        self._settings = settings
+        self._board = board
+        self._wake = asyncio.Event()
+        self._stopped = asyncio.Event()
+        self._settler = Settler(store, board, self._look_again)
+        self._hands: list[Hands] = []
+        self._cursors: dict[Hands, Cursor] = {}
+        self._looked: dict[Hands, float] = {}
+        self._suspects: list[tuple[Hands, Item]] = []
+        self._suspect_runs = False
+        self._claim_in_doubt = False
+
+    @property
+    def retiring(self) -> bool:
+        """Whether a thread was abandoned, so that the process had better be replaced."""
+        return any(hands.abandoned for hands in self._hands)
+
+    @property
+    def completed(self) -> int:
+        """How many steps of items succeeded, or turned out to have nothing to do."""
+        return self._settler.completed
+
+    def stop(self) -> None:
+        """No new claims; what runs may finish within the grace period."""
+        self._stopped.set()
+        self._wake.set()
+
+    async def run(self, *, until_idle: bool = False, wait_for_later: bool = True, retire: bool = False) -> None:
+        """Work until stopped; with `until_idle` until nothing is left; with `retire` until a thread had to be
+        abandoned."""
+        settling = asyncio.create_task(self._settler.run())
+        settling.add_done_callback(lambda _: self.stop())
+        try:
+            with contextlib.suppress(DatabaseAway):  # only once it is stopped
+                await self._work(until_idle, wait_for_later, retire)
+            await self._wind_down(0.0 if settling.done() else self._settings.worker.grace_seconds)
+        except asyncio.CancelledError:
+            await self._wind_down(0.0)
+            raise
+        finally:
+            await self._end(settling)
+
+    async def _work(self, until_idle: bool, wait_for_later: bool, retire: bool) -> None:
+        await patiently(self._prepare, unless=self._stopped)
+        async with self._store.notices.listening() as heard:
+            while not self._stopped.is_set() and not (retire and self.retiring):
+                claimed = await self._claim_round()
+                if not claimed and until_idle and await self._is_finished(wait_for_later):
+                    return
+                if not claimed:
+                    await self._pause(heard)
+
+    async def _prepare(self) -> None:
+        kinds = await declare(self._store, self._sources)
+        found = duties(self._sources, kinds, self._settings)
+        self._hands = [Hands(duty, self._board, self._finished) for duty in found]
+        self._cursors = {hands: Cursor() for hands in self._hands}
+
+    def _finished(self, duty: Duty, item: Item, outcome: Outcome) -> None:
+        self._settler.finish(duty, item, outcome)
+        self._wake.set()
+
+    def _look_again(self) -> None:
+        self._looked.clear()
+        self._wake.set()
+
+    async def _claim_round(self) -> bool:
+        """Claim for each duty that has room, far end first; returns whether anything was claimed."""
+        self._drop_lost()
+        if self._suspects or self._suspect_runs:
+            return self._begin_suspect()
+        claimed = False
+        for hands in self._hands:
+            if not self._stopped.is_set() and self._should_look(hands):
+                claimed |= await patiently(lambda: self._claim(hands), unless=self._stopped)  # noqa: B023  called here
+        return claimed
+
+    def _should_look(self, hands: Hands) -> bool:
+        """Whether there is room for more, and this duty was not found without work a moment ago."""
+        looked = self._looked.get(hands)
+        if looked is not None and time.monotonic() - looked < self._settings.worker.poll_seconds:
+            return False
+        room = hands.room
+        return bool(room) and self._settler.backlog < _MOST_UNSETTLED and self._board.has_room(room)
+
+    async def _claim(self, hands: Hands) -> bool:
+        if self._claim_in_doubt:
+            await self._give_back_unknown()
+        self._claim_in_doubt = True
+        items = await self._store.claim(
+            hands.duty.stage,
+            owner=self.owner,
+            limit=hands.room,
+            lease_seconds=self._settings.worker.lease_seconds,
+            kinds=hands.duty.kinds,
+            cursor=self._cursors[hands],
+        )
+        self._claim_in_doubt = False
+        if not items:
+            self._looked[hands] = time.monotonic()
+            return False
+        self._settler.hold(items)
+        if items[0].alone:
+            self._suspects.append((hands, items[0]))
+        else:
+            hands.take(items)
+        return True
+
+    async def _give_back_unknown(self) -> None:
+        """Give back what was claimed for this worker without its learning of it: the answer was lost."""
+        for token in set(await self._store.leases.of(self.owner)) - set(self._board.held()):
+            await self._store.release(await self._store.held(token), "the answer to its claim was lost")
+        self._claim_in_doubt = False
+
+    def _begin_suspect(self) -> bool:
+        """An item that may do harm to its worker is run when all others are settled, and settled before them."""
+        if self._settler.items > len(self._suspects):
+            return False
+        self._suspect_runs = bool(self._suspects)
+        if self._suspects:
+            hands, item = self._suspects.pop(0)
+            hands.take([item])
+        return True
+
+    def _drop_lost(self) -> None:
+        lost = self._board.lost()
+        if not lost:
+            return
+        for hands in self._hands:
+            self._settler.lose(hands.forget(lost))
+        self._settler.lose([item for _, item in self._suspects if item.token in lost])
+        self._suspects = [(hands, item) for hands, item in self._suspects if item.token not in lost]
+
+    async def _is_finished(self, wait_for_later: bool) -> bool:
+        if not self._settler.idle:
+            return False
+        all_duties = [hands.duty for hands in self._hands]
+        left = await patiently(lambda: remaining(self._store, all_duties), unless=self._stopped)
+        return left.nothing or (not wait_for_later and not left.now and not left.working)
+
+    async def _pause(self, heard: asyncio.Event) -> None:
+        """Wait for a finished item, a hint, or the next time to look."""
+        waits = [asyncio.create_task(event.wait()) for event in (self._wake, heard)]
+        try:
+            poll = self._settings.worker.poll_seconds
+            await asyncio.wait(waits, timeout=poll, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if heard.is_set():
+            self._looked.clear()
+        self._wake.clear()
+        heard.clear()
+
+    async def _wind_down(self, grace_seconds: float) -> None:
+        """Give back what was not begun, let the rest finish within the grace period, give back the rest."""
+        try:
+            async with asyncio.timeout(grace_seconds + _LAST_SECONDS):
+                await self._give_back_waiting()
+                await self._let_finish(grace_seconds)
+                cancelled = await asyncio.gather(*[hands.cancel() for hands in self._hands])
+                await self._settler.release([item for items in cancelled for item in items], STOPPED)
+                await self._settler.flush()
+                if self._claim_in_doubt:
+                    await patiently(self._give_back_unknown)
+        except TimeoutError:
+            log.warning("The database does not answer; what was in hand is given back when its lease ends.")
+
+    async def _let_finish(self, grace_seconds: float) -> None:
+        end = time.monotonic() + grace_seconds
+        while any(hands.busy for hands in self._hands) and time.monotonic() < end:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), 0.1)
+            self._wake.clear()
+            await self._give_back_waiting()
+
+    async def _give_back_waiting(self) -> None:
+        waiting = [item for hands in self._hands for item in hands.give_back()]
+        suspects = [item for _, item in self._suspects]
+        self._suspects.clear()
+        await self._settler.release([*waiting, *suspects], STOPPED)
+
+    async def _end(self, settling: asyncio.Task[None]) -> None:
+        """End the settler; if it has ended by itself, that is an error, and this raises it."""
+        for hands in self._hands:
+            hands.close()
+        settling.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await settling

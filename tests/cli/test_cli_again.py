@@ -1,0 +1,124 @@
+"""`detent retry` and `detent reset`: the number they report is the number that was sent round."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import detent
+from detent.lifecycle import NODE, TOPIC
+
+Result = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture
+def failed(opened: detent.Detent) -> detent.Detent:
+    """Six topics: three failed for good, one is done, two wait. And a file that could not be linked."""
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", [f"topic {n}" for n in range(6)])
+    troubles = [detent.Trouble.NOT_FOUND, detent.Trouble.NOT_FOUND, detent.Trouble.FORBIDDEN]
+    items = opened.claim(TOPIC, "pending", owner="somebody", limit=4)
+    opened.settle([(item, detent.Failed("no", trouble)) for item, trouble in zip(items, troubles, strict=False)])
+    opened.settle([(items[3], detent.Done())])
+    opened.declare("files", "File", NODE)
+    opened.add("files", "File", ["a.py"])
+    for state in ("pending", "parsed"):
+        [item] = opened.claim(NODE, state, owner="somebody")
+        opened.settle([(item, detent.Done() if state == "pending" else detent.Failed("no link"))])
+    return opened
+
+
+def states(opened: detent.Detent, source: str = "topics") -> dict[str, int]:
+    return {line.state: line.count for line in opened.count_by_state() if line.source == source}
+
+
+def test_retry_reports_the_number_that_was_sent_round(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    """ANCESTORS 25: it always reported 0, and it queued nothing."""
+    result = said("retry", "--source", "topics")
+
+    assert (result.returncode, result.stdout) == (0, "3 items sent round once more.\n")
+    assert states(failed) == {"pending": 5, "success": 1}
+    assert said("retry", "--source", "topics").stdout == "No such items have failed.\n"
+
+
+def test_retry_by_kind_of_error_and_all(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    assert said("retry", "--error-kind", "forbidden").stdout == "1 item sent round once more.\n"
+    assert said("retry", "--all").stdout == "3 items sent round once more.\n"
+    assert states(failed) == {"pending": 5, "success": 1}
+    assert states(failed, "files") == {"parsed": 1}
+
+
+def test_retry_goes_back_to_the_state_that_is_asked_for(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    assert said("retry", "a.py", "--to", "pending").returncode == 0
+    assert states(failed, "files") == {"pending": 1}
+
+
+def test_a_move_that_is_not_made_is_not_reported_as_made(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    """ANCESTORS 4: a rejected move was logged as success and returned normally."""
+    result = said("retry", "topic 0", "topic 3")
+
+    assert result.returncode == 1
+    assert result.stdout == "1 item sent round once more.\n"
+    assert "topic 3 was not sent round: it is success" in result.stderr
+    illegal = said("retry", "a.py", "--to", "ready")
+    assert illegal.returncode == 2
+    assert "`detent lifecycles node` shows those it has" in illegal.stderr
+    assert states(failed, "files") == {"error": 1}
+
+
+@pytest.mark.parametrize("command", ["retry", "reset"])
+def test_which_items_must_be_said(said: Callable[..., Result], command: str) -> None:
+    result = said(command)
+    assert result.returncode == 2
+    assert "Say which items" in result.stderr
+    assert said(command, "topic 0", "--all").returncode == 2
+
+
+def test_reset_begins_anew_with_any_item(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    [held] = failed.claim(TOPIC, "pending", owner="somebody", limit=1)
+
+    result = said("reset", "--source", "topics", "--yes")
+
+    assert (result.returncode, result.stdout) == (0, "6 items put back to the beginning.\n")
+    assert states(failed) == {"pending": 6}
+    assert failed.settle([(held, detent.Done())])[0].status.value == "lost"
+    assert said("reset", "--state", "error", "--yes").stdout == "1 item put back to the beginning.\n"
+    assert said("reset", "--error-kind", "timeout", "--yes").stdout == "There are no such items.\n"
+
+
+def test_without_a_terminal_reset_asks_nobody_and_does_nothing(
+    failed: detent.Detent, ran: Callable[..., Result]
+) -> None:
+    """ANCESTORS 43: the program asked a question on the terminal, at night, under cron."""
+    result = ran("reset", "--all", stdin=subprocess.PIPE)
+
+    assert result.returncode == 2
+    assert "Nobody can be asked here, so nothing was done: say --yes" in result.stderr
+    assert states(failed) == {"pending": 2, "success": 1, "failed": 3}
+
+
+def test_on_a_terminal_reset_asks(failed: detent.Detent, terminal: Callable[..., Any]) -> None:
+    screen = terminal("reset", "--source", "topics")
+    screen.wait_for("Put 6 items back to the beginning? [y/N]")
+    screen.press("n\n")
+    assert screen.end() == 1
+    assert states(failed) == {"pending": 2, "success": 1, "failed": 3}
+
+    screen = terminal("reset", "topic 3")
+    screen.wait_for("Put 1 item back to the beginning? [y/N]")
+    screen.press("y\n")
+    assert screen.end() == 0
+    assert states(failed) == {"pending": 3, "failed": 3}
+
+
+def test_more_items_than_a_page_are_all_sent_round(opened: detent.Detent, said: Callable[..., Result]) -> None:
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", [f"topic {n}" for n in range(5001)])
+    items = opened.claim(TOPIC, "pending", owner="somebody", limit=5001)
+    opened.settle([(item, detent.Failed("no")) for item in items])
+
+    assert said("retry", "--all").stdout == "5,001 items sent round once more.\n"
+    assert states(opened) == {"pending": 5001}

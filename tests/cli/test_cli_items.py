@@ -1,0 +1,150 @@
+"""`detent items` and `detent show`: lists, and one item's whole story."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import detent
+from detent.lifecycle import ARTICLE, TOPIC
+
+Result = subprocess.CompletedProcess[str]
+
+ITEM = {
+    *("id", "source", "label", "key", "state", "since", "attempt", "priority", "content_hash", "added_at"),
+    *("not_before", "error_kind", "trouble", "error"),
+}
+
+
+@pytest.fixture
+def wiki(opened: detent.Detent) -> detent.Detent:
+    """Ten articles, of which the first failed, the second waits for later and the third is in someone's hands."""
+    opened.declare("wiki", "Article", ARTICLE)
+    opened.add("wiki", "Article", [f"page {n}" for n in range(10)])
+    first, second, _ = opened.claim(ARTICLE, "discovered", owner="somebody", limit=3)
+    opened.settle([(first, detent.Failed("it is gone", detent.Trouble.NOT_FOUND))])
+    opened.settle([(second, detent.Retry("too fast", detent.Trouble.RATE_LIMITED, retry_after=3600))])
+    return opened
+
+
+@pytest.mark.usefixtures("wiki")
+def test_items_are_listed_with_the_reasons_of_those_that_failed(said: Callable[..., Result]) -> None:
+    listed = said("items").stdout
+
+    assert "not_found: it is gone" in listed
+    assert "too fast (attempt 1; again after 20" in listed
+    assert len(listed.splitlines()) == 11
+
+
+@pytest.mark.usefixtures("wiki")
+def test_filters_and_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None:
+    failed = document("items", "--state", "failed", "--source", "wiki", "--label", "Article")
+    assert [item["key"] for item in failed["items"]] == ["page 0"]
+    assert set(failed) == {"items", "next"}
+    assert set(failed["items"][0]) == ITEM
+    assert failed["items"][0]["since"].endswith("+00:00")
+    assert [item["key"] for item in document("items", "--error-kind", "rate_limited")["items"]] == ["page 1"]
+    assert [item["key"] for item in document("items", "--state", "claimed")["items"]] == ["page 2"]
+
+
+@pytest.mark.usefixtures("wiki")
+def test_the_command_for_the_next_page_gives_the_next_page(said: Callable[..., Result]) -> None:
+    keys: list[str] = []
+    result = said("items", "--limit", "4")
+    while "Next page: " in result.stderr:
+        keys += [line.split("Article  ")[1].split("  ")[0] for line in result.stdout.splitlines()[1:]]
+        command = shlex.split(result.stderr.split("Next page: ")[1])
+        result = said(*command[1:])
+    keys += [line.split("Article  ")[1].split("  ")[0] for line in result.stdout.splitlines()[1:]]
+
+    assert keys == [f"page {n}" for n in range(10)]
+
+
+@pytest.mark.usefixtures("wiki")
+def test_unknown_names_get_a_suggestion(said: Callable[..., Result]) -> None:
+    """ANCESTORS 15: a filter by a name that does not exist found nothing, silently."""
+    for option, name, what, meant in (
+        ("--source", "wikki", "source", "wiki"),
+        ("--label", "Artikle", "label", "Article"),
+        ("--state", "faild", "state", "failed"),
+        ("--error-kind", "notfound", "kind of error", "not_found"),
+    ):
+        result = said("items", option, name)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.strip() == f"There is no {what} {name!r}. Did you mean {meant!r}?"
+    assert "Did you mean 'page 0'?" in said("show", "pagee 0").stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_before_there_are_sources_nothing_is_a_mistake(said: Callable[..., Result]) -> None:
+    assert said("items", "--state", "failed").returncode == 0
+    assert "No sources are known yet" in said("status").stdout
+    assert "No sources are known yet" in said("sources").stdout
+
+
+@pytest.mark.usefixtures("wiki")
+def test_show_tells_where_an_item_is_and_why(said: Callable[..., Result]) -> None:
+    story = said("show", "page 0").stdout
+    assert "wiki/Article/page 0" in story
+    assert "failed, since 20" in story
+    assert "it is gone" in story
+    assert "discovered → claimed" in story
+    assert "claimed → failed" in story
+
+    assert "Waits until  20" in said("show", "page 1").stdout
+    assert "Held by   somebody, until 20" in said("show", "page 2").stdout
+    assert "It has not moved yet." in said("show", "page 9").stdout
+
+
+@pytest.mark.usefixtures("wiki")
+def test_the_names_of_the_storys_fields(document: Callable[..., Any]) -> None:
+    story = document("show", "page 2")
+
+    assert set(story) == {"item", "lifecycle", "changed", "title", "error_at", "lease", "checkpoint", "history"}
+    assert set(story["item"]) == ITEM
+    assert set(story["lease"]) == {"owner", "deadline", "token"}
+    entry = {"at", "from_state", "to_state", "attempt", "token", "took", "owner", "reason"}
+    assert [set(each) for each in story["history"]] == [entry]
+
+
+def test_a_key_of_several_items_asks_which(wiki: detent.Detent, said: Callable[..., Result]) -> None:
+    wiki.declare("notes", "Topic", TOPIC)
+    wiki.add("notes", "Topic", ["page 0", "only here"])
+
+    result = said("show", "page 0")
+
+    assert result.returncode == 2
+    assert "--source notes --label Topic" in result.stderr
+    assert "--source wiki --label Article" in result.stderr
+    assert said("show", "page 0", "--source", "notes").returncode == 0
+    elsewhere = said("show", "only here", "--source", "wiki")
+    assert "there is one with --source notes --label Topic" in elsewhere.stderr
+
+
+def test_keys_are_printed_whole_and_do_not_speak_to_the_terminal(
+    wiki: detent.Detent, said: Callable[..., Result]
+) -> None:
+    wiki.add("wiki", "Article", ["[bold]\x1b[2J\nkey", "k" * 500])
+
+    listed = said("items").stdout
+
+    assert r"[bold]\x1b[2J key" in listed
+    assert "k" * 500 in listed
+
+
+@pytest.mark.usefixtures("wiki")
+def test_a_pipe_that_closes_ends_it_silently(opened: detent.Detent, start: Callable[..., Any]) -> None:
+    opened.add("wiki", "Article", [f"another page {n}" for n in range(3000)])
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    process = start("items", "--limit", "10000", "--json", env=buffered)
+
+    process.stdout.readline()
+    process.stdout.close()
+
+    assert process.wait(60) == 141
+    assert process.stderr.read() == ""

@@ -1,0 +1,253 @@
+"""`detent run`: until nothing is left, and its last line and exit status tell the truth."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import detent
+from detent.lifecycle import TOPIC
+
+Result = subprocess.CompletedProcess[str]
+
+
+def last_line(result: Result) -> str:
+    return result.stdout.strip().splitlines()[-1]
+
+
+def test_everything_done_ends_with_status_0(
+    handlers: Callable[[str], None], ran: Callable[..., Result], opened: detent.Detent
+) -> None:
+    handlers("SOURCES = [topics(lambda item: detent.Done(), [f'topic {n}' for n in range(1003)])]")
+
+    result = ran("run")
+
+    assert result.returncode == 0
+    assert last_line(result) == "All 1,003 items are done."
+    assert {line.state: line.count for line in opened.count_by_state()} == {"success": 1003}
+
+
+def test_progress_without_a_terminal_is_lines_with_n_of_m(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    """ANCESTORS 45: no N of M, no rate, no ETA, no reason."""
+    handlers("SOURCES = [topics(lambda item: time.sleep(0.01), [str(n) for n in range(200)])]")
+
+    result = ran("run", "--concurrency", "1")
+
+    assert "The sources named 200 new items." in result.stderr
+    lines = [line for line in result.stderr.splitlines() if "topics/Topic in_progress:" in line]
+    assert "200 of 200 done" in lines[-1]
+    assert "/s" in lines[-1]
+    assert len(lines) == len(set(lines)) <= 4
+    assert "\x1b" not in result.stderr + result.stdout
+    assert len(result.stdout.splitlines()) == 1
+
+
+def test_failures_are_counted_in_the_last_line_with_the_command_that_shows_them(
+    handlers: Callable[[str], None], ran: Callable[..., Result], document: Callable[..., Any]
+) -> None:
+    """ANCESTORS 27: a run reports success while part of its input is missing."""
+    handlers("""
+def generate(item):
+    if item.key == "7":
+        raise TimeoutError("again and again")
+    return detent.Failed("nothing is known") if item.key.endswith("7") else detent.Done()
+SOURCES = [topics(generate, [str(n) for n in range(100)])]
+""")
+
+    result = ran("run", "--max-attempts", "1")
+
+    assert result.returncode == 1
+    assert last_line(result) == "10 of 100 items failed: detent items --state failed"
+    errors = {item["key"]: item["error"] for item in document("items", "--state", "failed")["items"]}
+    assert errors["17"] == "nothing is known"
+    assert "1 of 1 attempts failed" in errors["7"]
+    story = document("show", "17")["history"]
+    assert [entry["to_state"] for entry in story] == ["in_progress", "failed"]
+    assert story[1]["reason"] == "nothing is known"
+    assert story[1]["took"] > 0
+
+
+def test_a_retry_is_waited_for(handlers: Callable[[str], None], ran: Callable[..., Result]) -> None:
+    handlers("""
+def generate(item):
+    if item.attempt == 1:
+        raise TimeoutError("too slow")
+    return detent.Done()
+SOURCES = [topics(generate, ["a", "b", "c"])]
+""")
+
+    result = ran("run")
+
+    assert result.returncode == 0
+    assert last_line(result) == "All 3 items are done."
+
+
+def test_it_says_how_many_wait_for_later_and_until_when(
+    handlers: Callable[[str], None], start: Callable[..., subprocess.Popen[str]]
+) -> None:
+    handlers("""
+def generate(item):
+    if item.key == "slow":
+        return detent.Retry("come back later", detent.Trouble.RATE_LIMITED, retry_after=3600)
+SOURCES = [topics(generate, ["slow", "quick"])]
+""")
+
+    process = start("run")
+
+    assert process.stderr is not None
+    told = next(line for line in process.stderr if "later retry" in line)
+    assert "1 item waits for a later retry, the first until 20" in told
+    process.terminate()
+    assert process.wait(30) == 143
+
+
+def test_no_wait_ends_with_status_3_and_says_what_is_left(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    handlers("""
+def generate(item):
+    if item.key == "slow":
+        return detent.Retry("come back later", detent.Trouble.RATE_LIMITED, retry_after=3600)
+SOURCES = [topics(generate, ["slow", "quick"])]
+""")
+
+    result = ran("run", "--no-wait")
+
+    assert result.returncode == 3
+    assert last_line(result).startswith("1 item waits for a later retry, the first until 20")
+
+
+def test_two_processes_share_the_work(
+    handlers: Callable[[str], None], ran: Callable[..., Result], project: Path, opened: detent.Detent
+) -> None:
+    handlers("""
+def generate(item):
+    (HERE / f"worker-{os.getpid()}").touch()
+    deadline = time.monotonic() + 20
+    while len(list(HERE.glob("worker-*"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+SOURCES = [topics(generate, [str(n) for n in range(20)])]
+""")
+
+    result = ran("run", "--processes", "2", "--batch-size", "2", "--concurrency", "1")
+
+    assert result.returncode == 0, result.stderr
+    assert len(list(project.glob("worker-*"))) == 2
+    assert {line.state: line.count for line in opened.count_by_state()} == {"success": 20}
+
+
+def test_a_wrong_flag_is_a_sentence(handlers: Callable[[str], None], said: Callable[..., Result]) -> None:
+    handlers("SOURCES = [topics(lambda item: None, [])]")
+
+    result = said("run", "--batch-size", "many")
+
+    assert result.returncode == 2
+    assert "flag --batch-size" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_paused_source_is_not_passed_over_in_silence(
+    handlers: Callable[[str], None], ran: Callable[..., Result], said: Callable[..., Result], opened: detent.Detent
+) -> None:
+    handlers("SOURCES = [topics(lambda item: None, ['a', 'b'])]")
+    opened.declare("topics", "Topic", TOPIC)
+    assert said("pause", "topics").returncode == 0
+
+    result = ran("run")
+
+    assert result.returncode == 3
+    assert last_line(result) == "2 items of topics/Topic left, since it is paused: detent resume topics"
+    assert said("resume", "topics").returncode == 0
+    assert last_line(ran("run")) == "All 2 items are done."
+
+
+def test_items_for_which_no_handler_is_declared_are_not_passed_over(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    handlers("""
+SOURCES = [
+    detent.Source(
+        "files", {"File": NODE}, [detent.Handler("parsing", lambda item: None)],
+        lambda: [detent.NewItem("a.py", "File")],
+    )
+]
+""")
+
+    result = ran("run")
+
+    assert result.returncode == 3
+    assert last_line(result) == "1 item of files/File left, for which no handler is declared: 1 in parsed"
+
+
+def test_no_items_is_nothing_to_do(handlers: Callable[[str], None], ran: Callable[..., Result]) -> None:
+    handlers("SOURCES = [topics(lambda item: None, [])]")
+
+    result = ran("run")
+
+    assert (result.returncode, last_line(result)) == (0, "Nothing to do: the sources have no items.")
+
+
+def test_without_sources_it_says_what_to_do(project: Path, said: Callable[..., Result]) -> None:
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+
+    result = said("run")
+
+    assert result.returncode == 2
+    assert "No sources are configured." in result.stderr
+    assert "[handlers]" in result.stderr
+
+
+def test_a_module_that_cannot_be_imported_is_a_sentence(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    handlers("import nothing_of_this_name")
+
+    result = ran("run")
+
+    assert result.returncode == 2
+    assert "'handlers'" in result.stderr
+    assert "nothing_of_this_name" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_modules_are_found_in_the_working_directory_without_a_project(
+    tmp_path: Path, database: str, ran: Callable[..., Result]
+) -> None:
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    (folder / "my_sources.py").write_text(
+        "import detent\nfrom detent.lifecycle import TOPIC\n"
+        "SOURCES = [detent.Source('t', {'T': TOPIC}, [detent.Handler('in_progress', lambda item: None)],\n"
+        "                         lambda: [detent.NewItem('a', 'T')])]\n"
+    )
+    (tmp_path / "detent.toml").unlink(missing_ok=True)
+
+    result = ran("--database", database, "run", "--modules", "my_sources", cwd=folder)
+
+    assert (result.returncode, last_line(result)) == (0, "The one item is done."), result.stderr
+
+
+def test_live_progress_on_a_terminal(handlers: Callable[[str], None], terminal: Callable[..., Any]) -> None:
+    """ANCESTORS 45: progress hidden while ingesting."""
+    handlers("""
+def generate(item):
+    print("hello from", item.key)
+    time.sleep(0.02)
+    return detent.Failed("no") if item.key == "7" else detent.Done()
+SOURCES = [topics(generate, [str(n) for n in range(100)])]
+""")
+
+    screen = terminal("run", "--concurrency", "2")
+
+    screen.wait_for("of 100")
+    screen.wait_for("Ctrl-C stops")
+    assert screen.end() == 1
+    assert "99 of 100" in screen.shown
+    assert "/s" in screen.shown
+    assert "hello from 99" in screen.shown
+    assert screen.shown.rstrip().endswith("1 of 100 items failed: detent items --state failed")

@@ -1,0 +1,85 @@
+"""One PostgreSQL for all tests of a run, and a database of its own for each test, copied from a template."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import psycopg
+import pytest
+from psycopg import conninfo, sql
+
+from detent.store import Store
+from detent.store.embedded import attach
+
+hypothesis.settings.register_profile("detent", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("detent")
+
+_number = itertools.count(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_settings_from_outside() -> None:
+    """A developer's own DETENT_… settings do not reach the tests."""
+    for name in [name for name in os.environ if name.startswith("DETENT_") and name != "DETENT_SAMPLES"]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The conninfo of a server with a template database `detent_template` that has the schema."""
+    folder = Path(tempfile.mkdtemp(prefix="detent-tests-"))
+    folder.chmod(0o755)  # the account that PostgreSQL runs under must reach it
+    try:
+        with attach(folder / ".detent") as attachment:
+            with psycopg.connect(attachment.conninfo, autocommit=True) as connection:
+                # The machine does not lose power during the tests, so nothing need wait for its disk.
+                connection.execute("ALTER SYSTEM SET fsync = off")
+                connection.execute("SELECT pg_reload_conf()")
+                connection.execute("CREATE DATABASE detent_template")
+            asyncio.run(_prepare(conninfo.make_conninfo(attachment.conninfo, dbname="detent_template")))
+            yield attachment.conninfo
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _prepare(template: str) -> None:
+    async with Store(template):
+        pass
+
+
+@pytest.fixture
+def make_database(server: str) -> Iterator[Callable[[], str]]:
+    """Makes databases with the schema and nothing in it, and drops them after the test."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"test_{os.getpid()}_{next(_number)}"
+        made.append(name)
+        with psycopg.connect(server, autocommit=True) as connection:
+            statement = "CREATE DATABASE {} TEMPLATE detent_template"
+            connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
+        return conninfo.make_conninfo(server, dbname=name)
+
+    yield make
+    with psycopg.connect(server, autocommit=True) as connection:
+        for name in made:
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def database(make_database: Callable[[], str]) -> str:
+    """The conninfo of an empty database with the schema."""
+    return make_database()
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[Store]:
+    async with Store(database) as opened:
+        yield opened

@@ -1,0 +1,256 @@
+"""The server's life: it starts with the first user, is shared by all, and stops with the last."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from detent.store import embedded
+from detent.store.embedded.locks import noted_process
+from detent.store.embedded.place import lock_path
+
+Wait = Callable[[Callable[[], object]], None]
+Program = Callable[..., subprocess.Popen[str]]
+
+STAY = """
+with embedded.attach(folder) as attachment:
+    print(embedded.describe(folder).pid, flush=True)
+    sys.stdin.read()
+"""
+
+
+def one(conninfo: str, query: LiteralString) -> object:
+    with psycopg.connect(conninfo) as connection:
+        row = connection.execute(query).fetchone()
+        return row[0] if row else None
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_an_empty_folder_becomes_a_database_that_knows_vectors_and_alphabets(empty: Path) -> None:
+    with embedded.attach(empty) as attachment:
+        assert one(attachment.conninfo, "SELECT current_database()") == "detent"
+        with psycopg.connect(attachment.conninfo) as connection:
+            connection.execute("CREATE EXTENSION vector")
+            assert connection.execute("SELECT '[1,2]'::vector <-> '[1,4]'").fetchone() == (2.0,)
+        assert one(attachment.conninfo, "SELECT lower('ÀÉÎŽΩЖ')") == "àéîžωж"
+        assert one(attachment.conninfo, "SHOW data_checksums") == "on"
+        assert one(attachment.conninfo, "SHOW server_encoding") == "UTF8"
+
+
+def test_the_server_stops_with_its_last_user_and_keeps_what_was_written(
+    project: Path, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    first, second = embedded.attach(project), embedded.attach(project)
+    with psycopg.connect(first.conninfo) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+    first.close()
+    first.close()
+    assert one(second.conninfo, "SELECT number FROM kept") == 7
+    second.close()
+    wait_until_stopped(project)
+    assert not embedded.describe(project).running
+    with embedded.attach(project) as again:
+        assert one(again.conninfo, "SELECT number FROM kept") == 7
+
+
+def test_twenty_processes_that_attach_at_once_to_nothing_share_one_server(empty: Path, program: Program) -> None:
+    processes = [program(STAY, empty) for _ in range(20)]
+    servers = {first_line(process) for process in processes}
+    assert len(servers) == 1
+    assert servers == {str(embedded.describe(empty).pid)}
+    assert set(embedded.describe(empty).users) == {process.pid for process in processes}
+
+
+def test_the_server_survives_the_kill_of_whoever_started_it(project: Path, program: Program) -> None:
+    starter = program(STAY, project)
+    server = first_line(starter)
+    with embedded.attach(project) as attachment:
+        starter.kill()
+        starter.wait()
+        assert one(attachment.conninfo, "SELECT 1") == 1
+        assert str(embedded.describe(project).pid) == server
+
+
+def test_the_server_stops_when_its_only_user_is_killed(
+    project: Path, program: Program, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    user = program(STAY, project)
+    assert first_line(user)
+    user.kill()
+    wait_until_stopped(project)
+
+
+def test_a_user_killed_while_the_server_is_made_leaves_nothing_half_made(
+    empty: Path, program: Program, wait_until: Wait, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    starter = program(STAY, empty)
+    wait_until(lambda: list(empty.glob("data.new-*/PG_VERSION")))
+    starter.kill()
+    starter.wait()
+    wait_until_stopped(empty)
+    assert not (empty / "data").exists()
+    with embedded.attach(empty) as attachment:
+        assert one(attachment.conninfo, "SELECT 1") == 1
+    assert not list(empty.glob("data.new-*"))
+
+
+def test_a_user_killed_while_the_server_starts_leaves_none_running(
+    project: Path, program: Program, wait_until: Wait, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    starter = program(STAY, project)
+    wait_until((project / "data" / "postmaster.pid").exists)
+    starter.kill()
+    starter.wait()
+    wait_until_stopped(project)
+
+
+def test_who_arrives_while_the_server_stops_waits_and_starts_it_again(project: Path) -> None:
+    for _ in range(5):
+        with embedded.attach(project) as attachment:
+            assert one(attachment.conninfo, "SELECT 1") == 1
+
+
+def test_attaching_to_a_running_server_takes_milliseconds(project: Path) -> None:
+    with embedded.attach(project):
+        took = []
+        for _ in range(10):
+            began = time.perf_counter()
+            embedded.attach(project).close()
+            took.append(time.perf_counter() - began)
+        assert min(took) < 0.02
+
+
+def test_a_killed_warden_is_replaced_by_the_next_who_attaches(
+    project: Path, wait_until: Wait, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    first = embedded.attach(project)
+    warden = noted_process(lock_path(project, "warden"))
+    assert warden is not None
+    os.kill(warden, signal.SIGKILL)
+    wait_until(lambda: noted_process(lock_path(project, "warden")) is None)
+    server = embedded.describe(project).pid
+    second = embedded.attach(project)
+    assert embedded.describe(project).pid == server
+    assert noted_process(lock_path(project, "warden")) not in (None, warden)
+    first.close()
+    second.close()
+    wait_until_stopped(project)
+
+
+def test_the_warden_is_small_and_idle(project: Path) -> None:
+    with embedded.attach(project):
+        process = Path(f"/proc/{noted_process(lock_path(project, 'warden'))}")
+        status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+        assert int(status["VmRSS"].split()[0]) < 16_000, "kilobytes"
+        assert "detent" not in (process / "maps").read_text(), "only the interpreter's own modules"
+        assert {(process / "fd" / str(number)).readlink() for number in range(3)} == {Path("/dev/null")}
+
+
+def test_neither_the_server_nor_the_warden_belongs_to_the_session_of_its_starter(project: Path) -> None:
+    with embedded.attach(project):
+        server = embedded.describe(project).pid
+        warden = noted_process(lock_path(project, "warden"))
+        assert server is not None
+        assert warden is not None
+        assert os.getsid(0) not in (os.getsid(server), os.getsid(warden))
+
+
+def test_ctrl_c_ends_the_starter_and_not_the_server(project: Path, program: Program) -> None:
+    starter = program(STAY, project, start_new_session=True, stderr=subprocess.DEVNULL)
+    server = first_line(starter)
+    with embedded.attach(project) as attachment:
+        os.killpg(starter.pid, signal.SIGINT)
+        starter.wait()
+        assert one(attachment.conninfo, "SELECT 1") == 1
+        assert str(embedded.describe(project).pid) == server
+
+
+def test_a_command_in_a_pipe_ends_though_the_server_stays(project: Path, program: Program) -> None:
+    command = program("embedded.hold(folder); print('done')", project, stderr=subprocess.STDOUT)
+    output, _ = command.communicate(timeout=60)
+    assert output == "done\n"
+    assert embedded.describe(project).running
+
+
+FORK = """
+attachment = embedded.attach(folder)
+if os.fork() == 0:
+    attachment.close()
+    print("child", flush=True)
+    os.execvp("sleep", ["sleep", "1000"]) if sys.argv[2:] else time.sleep(1000)
+else:
+    time.sleep(1000)
+"""
+
+
+def test_a_forked_child_neither_keeps_the_server_nor_lets_it_go(
+    project: Path, program: Program, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    parent = program(FORK, project, start_new_session=True)
+    assert first_line(parent) == "child"
+    try:
+        assert embedded.describe(project).users == (parent.pid,)
+        assert embedded.describe(project).running
+        parent.kill()
+        wait_until_stopped(project)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(parent.pid, signal.SIGKILL)
+
+
+def test_a_held_server_stays_without_users_until_it_is_stopped(project: Path) -> None:
+    embedded.hold(project)
+    server = embedded.describe(project)
+    embedded.hold(project)
+    assert embedded.describe(project).pid == server.pid
+    assert server.running
+    assert server.held
+    assert server.users == ()
+    with embedded.attach(project) as attachment:
+        assert one(attachment.conninfo, "SELECT 1") == 1
+    assert embedded.stop(project)
+    stopped = embedded.describe(project)
+    assert not stopped.running
+    assert not stopped.held
+    assert not embedded.stop(project)
+
+
+def test_stopping_disconnects_users_and_the_next_who_attaches_starts_again(project: Path) -> None:
+    first = embedded.attach(project)
+    with psycopg.connect(first.conninfo, autocommit=True) as connection:
+        assert embedded.stop(project)
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+    with embedded.attach(project) as second:
+        assert one(second.conninfo, "SELECT 1") == 1
+        assert one(first.conninfo, "SELECT 1") == 1
+    first.close()
+
+
+def test_describing_a_folder_without_a_database_makes_nothing(room: Path) -> None:
+    assert embedded.describe(room / ".detent") == embedded.ServerInfo(running=False)
+    assert not embedded.stop(room / ".detent")
+    assert not (room / ".detent").exists()
+
+
+def test_a_description_names_what_runs(project: Path) -> None:
+    with embedded.attach(project) as attachment:
+        found = embedded.describe(project)
+        assert found.running
+        assert found.version is not None
+        assert str(one(attachment.conninfo, "SHOW server_version")).startswith(found.version)
+        assert found.data_folder == Path(str(one(attachment.conninfo, "SHOW data_directory")))
+        assert found.size_bytes > 20_000_000
+        assert found.users == (os.getpid(),)
+        assert not found.held

