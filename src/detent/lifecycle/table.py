@@ -124,16 +124,11 @@ class Lifecycle:
         failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`),
         and success carried one state further when `to` asks for it (`claimed → loaded → processed`).
         """
-        end = _chosen(self._ends(state, event), to)
-        if end is not None:
-            return Path(None, end)
-        if event in _DETOURS:
-            first, second = _DETOURS[event]
-            for via in self._ends(state, first):
-                end = _chosen(self._ends(via, second), to)
-                if end is not None:
-                    return Path(via, end)
-        raise IllegalMove(item, state, to or event.value, self.name)
+        path = self._known_paths.get((state, event, to)) or self._find_path(state, event, to)
+        if path is None:
+            raise IllegalMove(item, state, to or event.value, self.name)
+        self._known_paths[state, event, to] = path
+        return path
 
     def changed(self, state: str) -> str | None:
         """Where an item in this state goes when its content changed.
@@ -159,6 +154,22 @@ class Lifecycle:
             "moves": [[move.state, move.event.value, move.to] for move in self.moves],
             "failure_kinds": dict(self.failure_kinds),
         }
+
+    @cached_property
+    def _known_paths(self) -> dict[tuple[str, Event, str | None], Path]:
+        """Paths that were asked for before: a batch asks for the same one a thousand times."""
+        return {}
+
+    def _find_path(self, state: str, event: Event, to: str | None) -> Path | None:
+        end = _chosen(self._ends(state, event), to)
+        if end is not None:
+            return Path(None, end)
+        first, second = _DETOURS.get(event, (None, None))
+        for via in self._ends(state, first) if first and second else ():
+            end = _chosen(self._ends(via, second), to) if second else None
+            if end is not None:
+                return Path(via, end)
+        return None
 
     @cached_property
     def _ends_by_cause(self) -> Mapping[tuple[str, Event], list[str]]:

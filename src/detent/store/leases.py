@@ -105,8 +105,8 @@ class Leases:
         if cursor:
             reached = {row.kind_id: (row.priority, row.id) for row in rows}
             cursor.remember(began, time.monotonic(), reached)
-        by_id = {kind.id: kind for kind in kinds}
-        return [leased(row, by_id[row.kind_id], stage.working) for row in rows]
+        by_id, working = {kind.id: kind for kind in kinds}, stage.working
+        return [leased(row, by_id[row.kind_id], working) for row in rows]
 
     async def renew(self, tokens: Iterable[int]) -> set[int]:
         """Keep these leases; returns those still held."""
@@ -156,16 +156,16 @@ def stage_parameters(stage: Stage) -> dict[str, object]:
 
 def leased(row: Any, kind: Kind, state: str) -> Item:
     return Item(
-        id=row.id,
-        source=kind.source,
-        label=kind.label,
-        key=row.key,
-        lifecycle=kind.lifecycle.name,
-        state=state,
-        token=row.token,
-        attempt=row.attempt,
-        priority=row.priority,
-        content_hash=row.content_hash,
-        checkpoint=row.checkpoint,
-        alone=row.alone,
+        row.id,
+        kind.source,
+        kind.label,
+        row.key,
+        kind.lifecycle.name,
+        state,
+        row.token,
+        row.attempt,
+        row.priority,
+        row.content_hash,
+        row.checkpoint,
+        row.alone,
     )

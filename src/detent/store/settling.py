@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -38,13 +39,21 @@ class Receipt(NamedTuple):
     reason: str | None = None
 
 
-Applied = Mapping[int, Any]
-"""The rows that `settle` returns, by item: its state now, and its attempts as they are counted now."""
+class Moved(NamedTuple):
+    """An item that was moved: its state now, and its attempts as they are counted now."""
+
+    final: str
+    counted: int
+
+
+Applied = Mapping[int, Moved]
+"""What was moved, by item."""
 
 
 class Way(NamedTuple):
     """How an item leaves work: the columns of `settle`'s input that most items of a batch share."""
 
+    token: int
     state: str
     via: str | None
     to: str
@@ -110,10 +119,10 @@ class Settling:
     async def _together(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
         if self._is_plain(verdicts):
             rows = await self._database.fetch("settle", self._parameters(verdicts))
-            return await self._receipts(verdicts, {row.id: row for row in rows})
+            return await self._receipts(verdicts, _applied(verdicts, rows))
         async with self._database.transaction() as connection:
             rows = await fetch(connection, "settle", self._parameters(verdicts))
-            applied = {row.id: row for row in rows}
+            applied = _applied(verdicts, rows)
             await self._write(connection, [verdict for verdict in verdicts if verdict.item.id in applied], applied)
         return await self._receipts(verdicts, applied)
 
@@ -132,24 +141,27 @@ class Settling:
         await self._graph.write(connection, done)
 
     def _parameters(self, verdicts: Sequence[Verdict]) -> dict[str, object]:
-        """Most verdicts of a batch are alike, so they are sent as items that point at a few ways to go."""
-        verdicts = sorted(verdicts, key=lambda verdict: verdict.item.id)
-        ways: dict[tuple[object, ...], int] = {}
-        pointers = [ways.setdefault(_shared(verdict), len(ways) + 1) for verdict in verdicts]
-        first = dict(zip(reversed(pointers), reversed(verdicts), strict=True))
-        lines = [self._way(first[pointer]) for pointer in ways.values()]
+        """Most verdicts of a batch are alike, so they are sent as a few ways to go, and who goes them."""
+        together: dict[tuple[object, ...], list[Verdict]] = {}
+        for verdict in verdicts:
+            together.setdefault(_shared(verdict), []).append(verdict)
+        groups = list(together.values())
+        last = list(itertools.accumulate(map(len, groups)))
+        lines = [self._way(group[0]) for group in groups]
         columns = dict(zip(Way._fields, map(list, zip(*lines, strict=True)), strict=True))
         return {
-            "leases": sorted({verdict.item.token for verdict in verdicts}),
-            "ids": arrays.integers(verdict.item.id for verdict in verdicts),
-            "tokens": arrays.integers(verdict.item.token for verdict in verdicts),
-            "ways": arrays.integers(pointers),
+            "leases": sorted({group[0].item.token for group in groups}),
+            "ids": arrays.integers(verdict.item.id for group in groups for verdict in group),
+            "first": [end - len(group) + 1 for end, group in zip(last, groups, strict=True)],
+            "last": last,
+            "expected": len(verdicts),
             **columns,
         }
 
     def _way(self, verdict: Verdict) -> Way:
         item, path = verdict.item, verdict.path
         return Way(
+            token=item.token,
             state=item.state,
             via=path.via,
             to=path.to,
@@ -170,6 +182,14 @@ class Settling:
         return [_receipt(verdict, applied, present) for verdict in verdicts]
 
 
+def _applied(verdicts: Sequence[Verdict], rows: Sequence[Any]) -> Applied:
+    """What became of each item that was moved: what was asked, but for those that the answer names."""
+    named = {row.id: Moved(row.final, row.counted) for row in rows if row.id is not None}
+    if rows[0].moved < len(verdicts):
+        return named
+    return {verdict.item.id: Moved(verdict.path.to, verdict.attempt) for verdict in verdicts} | named
+
+
 def _names_kinds(verdict: Verdict) -> bool:
     return verdict.done is not None and bool(verdict.done.references or verdict.done.found)
 
@@ -178,7 +198,7 @@ def _shared(verdict: Verdict) -> tuple[object, ...]:
     """What two verdicts must have in common to go the same way."""
     item, path, attempt, reason, delay, _, done, released, _, alone = verdict
     content = done.content_hash if done is not None else None
-    return item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
+    return item.token, item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
 
 
 async def _keep_failures(connection: Connection, verdicts: Sequence[Verdict], applied: Applied) -> None:

@@ -46,14 +46,14 @@ def judge(
         check_outcome(outcome)
         match outcome:
             case Done():
-                path = lifecycle.path(item.state, Event.DONE, outcome.to, item=str(item))
+                path = lifecycle.path(item.state, Event.DONE, outcome.to, item=item)
                 return Verdict(item, path, 0, reason=outcome.note, done=outcome)
             case Retry():
                 return _retry(item, outcome, lifecycle, policy, jitter())
             case Failed():
                 return failed(item, lifecycle, outcome.trouble, outcome.reason)
             case Skipped():
-                path = lifecycle.path(item.state, Event.SKIP, item=str(item))
+                path = lifecycle.path(item.state, Event.SKIP, item=item)
                 return Verdict(item, path, 0, reason=printable(outcome.reason))
     except (Unstorable, IllegalMove) as error:
         return refused(item, lifecycle, str(error).rstrip("."))
@@ -61,12 +61,12 @@ def judge(
 
 def released(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
     """The item is given back untried: the attempt does not count."""
-    path = lifecycle.path(item.state, Event.BACK, item=str(item))
+    path = lifecycle.path(item.state, Event.BACK, item=item)
     return Verdict(item, path, max(0, item.attempt - 1), reason=printable(reason), released=True, alone=item.alone)
 
 
 def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str) -> Verdict:
-    path = lifecycle.path(item.state, Event.FAIL, item=str(item))
+    path = lifecycle.path(item.state, Event.FAIL, item=item)
     error = Error(lifecycle.failure_kind(item.state, trouble.value), trouble.value, printable(reason))
     return Verdict(item, path, item.attempt, reason=error.message, error=error)
 
@@ -84,7 +84,7 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
         case GiveUp(why):
             return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")
         case Again(delay):
-            path = lifecycle.path(item.state, Event.BACK, item=str(item))
+            path = lifecycle.path(item.state, Event.BACK, item=item)
             kind = lifecycle.failure_kind(item.state, retry.trouble.value)
             error = Error(kind, retry.trouble.value, printable(retry.reason))
             # No delay is no date: the item waits among those that never failed, in their order.

@@ -27,6 +27,7 @@ _LEASE = struct.Struct("qq")
 _ITEM = struct.Struct("qqd")
 """A token, an item, and the time by which its handler must have ended."""
 _ITEM_BODY = struct.Struct("qd")
+_DEADLINE = struct.Struct("d")
 _USED_LEASES, _USED_ITEMS = 0, 8
 _LEASES = 16
 _ITEMS = _LEASES + MOST_LEASES * _LEASE.size
@@ -84,8 +85,10 @@ class Board:
 
     def finish(self, token: int, item: int) -> None:
         """The handler has ended, or was given up; what it said is not written yet."""
-        if (token, item) in self._items:
-            self.begin(token, item, math.inf)
+        with self._lock:
+            slot = self._items.get((token, item))
+            if slot is not None:
+                _DEADLINE.pack_into(self._memory, _item_at(slot) + _ITEM.size - _DEADLINE.size, math.inf)
 
     def end(self, token: int, item: int) -> None:
         """The item is settled."""

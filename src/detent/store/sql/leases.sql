@@ -93,39 +93,39 @@ RETURNING token;
 -- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile,
 -- the item goes on to `again`. The lease is locked first: see rule 1 of the schema. What it counts is read
 -- from the locked row, since another settling may have shrunk it after this statement's snapshot was taken.
+-- Items that go the same way are a slice of `ids`. The answer counts what was moved and names what did not go as
+-- asked; if anything was not moved, it names all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
     SELECT token, claimed_at, owner, open FROM lease
     WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
 ),
 way AS MATERIALIZED (
-    SELECT * FROM unnest(%(state)s::text[], %(via)s::text[], %(to)s::text[], %(again)s::text[],
-                         %(tried)s::smallint[], %(attempt)s::smallint[], %(delay)s::float8[],
-                         %(hash)s::text[], %(reason)s::text[], %(keep_token)s::boolean[],
-                         %(alone)s::boolean[]) WITH ORDINALITY
-         AS way (state, via, "to", again, tried, attempt, delay, hash, reason, keep_token, alone, number)
-),
-input AS MATERIALIZED (
-    SELECT held.claimed_at, held.owner, line.id, line.token, way.*
-    FROM unnest(%(ids)s::bigint[], %(tokens)s::bigint[], %(ways)s::integer[]) AS line (id, token, way)
+    SELECT held.claimed_at, held.owner, line.*
+    FROM unnest(%(token)s::bigint[], %(first)s::integer[], %(last)s::integer[], %(state)s::text[],
+                %(via)s::text[], %(to)s::text[], %(again)s::text[], %(tried)s::smallint[],
+                %(attempt)s::smallint[], %(delay)s::float8[], %(hash)s::text[], %(reason)s::text[],
+                %(keep_token)s::boolean[], %(alone)s::boolean[])
+         AS line (token, first, last, state, via, "to", again, tried, attempt, delay, hash, reason,
+                  keep_token, alone)
     JOIN held ON held.token = line.token
-    JOIN way ON way.number = line.way
 ),
 moved AS (
     UPDATE item SET
-        state = CASE WHEN changed THEN coalesce(input.again, input."to") ELSE input."to" END,
+        state = CASE WHEN changed THEN coalesce(way.again, way."to") ELSE way."to" END,
         since = moment.now,
-        not_before = CASE WHEN changed OR input.delay IS NULL THEN '-infinity'
-                          ELSE moment.now + make_interval(secs => input.delay) END,
-        attempt = CASE WHEN changed THEN 0 ELSE input.attempt END,
-        content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(input.hash, content_hash) END,
-        token = CASE WHEN input.keep_token THEN item.token END,
+        not_before = CASE WHEN changed OR way.delay IS NULL THEN '-infinity'
+                          ELSE moment.now + make_interval(secs => way.delay) END,
+        attempt = CASE WHEN changed THEN 0 ELSE way.attempt END,
+        content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(way.hash, content_hash) END,
+        token = CASE WHEN way.keep_token THEN item.token END,
         changed = false
-    FROM input CROSS JOIN moment
-    WHERE item.id = input.id AND item.token = input.token AND item.state = input.state
+    FROM way CROSS JOIN moment
+    WHERE item.id = ANY ((%(ids)s::bigint[])[way.first:way.last])
+      AND item.token = way.token AND item.state = way.state
     RETURNING item.id, item.kind_id, item.priority, item.not_before, item.state AS final,
-              item.attempt AS counted, input.token, input.state, input.via, input."to", input.claimed_at,
-              input.owner, input.reason, input.alone, input.tried AS attempt
+              item.attempt AS counted, way.attempt AS asked, way.token, way.state, way.via, way."to",
+              way.claimed_at, way.owner, way.reason, way.alone, way.tried AS attempt
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
@@ -162,7 +162,9 @@ closed AS (DELETE FROM lease USING settled WHERE lease.token = settled.token AND
 shrunk AS (
     UPDATE lease SET open = settled.open FROM settled WHERE lease.token = settled.token AND settled.open > 0
 )
-SELECT id, final, counted FROM moved;
+SELECT answer.moved, moved.id, moved.final, moved.counted
+FROM (SELECT count(*) AS moved FROM moved) AS answer
+LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR moved.counted <> moved.asked;
 
 -- name: unsettled
 -- What became of items that `settle` did not move.
