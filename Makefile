@@ -28,7 +28,7 @@ check: setup ## format, lint, types, import direction and all tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+	$(MAKE) test
 
 format: setup ## rewrite the code in the project's format
 	$(BIN)/ruff format .

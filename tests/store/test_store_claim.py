@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from detent.application.overview import pause, resume
 from detent.errors import IllegalMove
 from detent.knowledge import Done, NewItem, Retry
 from detent.lifecycle import ARTICLE, CRAWL, NODE, RetryPolicy, Trouble
@@ -103,18 +102,18 @@ async def test_items_of_a_paused_source_are_not_claimed_until_it_is_resumed(wiki
     await wiki.declare("other", "Article", ARTICLE)
     await wiki.add("wiki", "Article", ["a"])
     await wiki.add("other", "Article", ["b"])
-    await pause(wiki, "wiki")
-    await pause(wiki, "wiki")
+    await wiki.pause("wiki")
+    await wiki.pause("wiki")
     assert [item.key for item in await wiki.claim(ARTICLES, owner="w")] == ["b"]
     assert await wiki.claim(ARTICLES, owner="w") == []
-    await resume(wiki, "wiki")
+    await wiki.resume("wiki")
     assert [item.key for item in await wiki.claim(ARTICLES, owner="w")] == ["a"]
 
 
 async def test_what_is_in_work_when_its_source_is_paused_is_still_settled(wiki: Store) -> None:
     await wiki.add("wiki", "Article", ["a"])
     [item] = await wiki.claim(ARTICLES, owner="w")
-    await pause(wiki, "wiki")
+    await wiki.pause("wiki")
     [receipt] = await wiki.settle([(item, Done())])
     assert receipt.status == "applied"
 

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 
-from detent.application.overview import origins, pause
 from detent.errors import SourceConflict, UnknownName, Unstorable
 from detent.lifecycle import ARTICLE, NODE, TOPIC, Lifecycle
 from detent.store import Stage, Store
@@ -99,7 +98,7 @@ async def test_names_that_cannot_be_kept_are_refused(store: Store) -> None:
             await store.declare(name, "Article", ARTICLE)
         with pytest.raises(Unstorable):
             await store.declare("wiki", name, ARTICLE)
-    assert await origins(store) == []
+    assert await store.sources.all() == []
 
 
 async def test_a_program_learns_of_kinds_that_another_declared_later(database: str, store: Store) -> None:
@@ -117,4 +116,4 @@ async def test_a_program_learns_of_kinds_that_another_declared_later(database: s
 async def test_an_unknown_source_cannot_be_paused(store: Store) -> None:
     await store.declare("wiki", "Article", ARTICLE)
     with pytest.raises(UnknownName, match="Did you mean 'wiki'"):
-        await pause(store, "wikii")
+        await store.pause("wikii")

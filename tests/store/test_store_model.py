@@ -24,7 +24,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from psycopg import sql
 from psycopg.rows import namedtuple_row
 
-from detent.application.overview import pause, resume
 from detent.knowledge import Done, Failed, Item, NewItem, Retry, Skipped
 from detent.lifecycle import ARTICLE, NODE, RetryPolicy, Trouble
 from detent.store import Stage, Store
@@ -493,7 +492,8 @@ class Ledger(RuleBasedStateMachine):
 
     @rule(source=sources)
     def pause_or_resume(self, source: str) -> None:
-        self.wait((resume if source in self.model.paused else pause)(self.store, source))
+        change = self.store.resume if source in self.model.paused else self.store.pause
+        self.wait(change(source))
         self.model.paused ^= {source}
 
     @rule()

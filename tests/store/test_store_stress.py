@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 
-from detent.application.overview import pause, resume
 from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
 from detent.lifecycle import ARTICLE, NODE, Trouble
 from detent.store import Stage, Store
@@ -122,8 +121,8 @@ class Actor:
         await self.store.reset(self.random.sample(ids, min(len(ids), 15)))
 
     async def pause(self) -> None:
-        await pause(self.store, "one")
-        await resume(self.store, "one")
+        await self.store.pause("one")
+        await self.store.resume("one")
 
     async def look(self) -> None:
         await self.store.count_by_state()

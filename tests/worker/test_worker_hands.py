@@ -91,6 +91,10 @@ async def test_what_a_handler_returns_becomes_the_items_state(
     assert await bench.sound()
 
 
+class Panic(BaseException):
+    """As extensions written in other languages raise it."""
+
+
 def throw(item: Item) -> Outcome:
     """Raises what the key says."""
     request = httpx.Request("GET", "https://example.org")
@@ -103,6 +107,7 @@ def throw(item: Item) -> Outcome:
         "cancelled": asyncio.CancelledError(),
         "stop": StopIteration("odd"),
         "memory": MemoryError(),
+        "panic": Panic("from beyond"),
     }
     if item.key in errors:
         raise errors[item.key]
@@ -114,7 +119,7 @@ async def test_what_a_handler_raises_is_classified_and_its_neighbours_are_done(
     bench: Bench, made: Callable[[Behaviour], Source]
 ) -> None:
     given = made(throw)
-    raising = ["value", "missing", "timeout", "gone", "exit", "cancelled", "stop", "memory"]
+    raising = ["value", "missing", "timeout", "gone", "exit", "cancelled", "stop", "memory", "panic"]
     await bench.add(given, "a", *raising, "z")
     await bench.run(given)
     states = await bench.states()
@@ -129,6 +134,7 @@ async def test_what_a_handler_raises_is_classified_and_its_neighbours_are_done(
         "cancelled": "unknown",
         "stop": "unknown",
         "memory": "resources",
+        "panic": "unknown",
     }
     attempts = await bench.attempts()
     assert attempts["missing"] == attempts["gone"] == 1, "permanent trouble is not tried again"

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -241,6 +242,39 @@ async def test_a_duty_that_fails_does_not_keep_the_keeper_from_the_others(
         clock.now += 10
     assert done == ["rescue"] * 3
     assert "The keeper could not fold; it will try again." in caplog.text
+
+
+async def test_the_journal_is_kept_for_as_long_as_the_setting_says(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pruned: list[datetime] = []
+
+    async def prune(before: datetime) -> list[str]:
+        pruned.append(before)
+        return []
+
+    monkeypatch.setattr(bench.store.journal, "prune", prune)
+    await Keeper(bench.store, lease_seconds=300).run_once()
+    assert not pruned
+    await Keeper(bench.store, lease_seconds=300, retention_days=90).run_once()
+    assert [round((datetime.now(UTC) - before) / timedelta(days=1)) for before in pruned] == [90]
+
+
+async def test_a_keeper_keeps_its_live_workers_leases_that_ran_out_while_the_machine_slept(bench: Bench) -> None:
+    """After a suspend the database's clock is hours ahead of what was renewed last."""
+    given = Source("source", {"Task": JOB}, [Handler("doing", lambda item: None)])
+    await bench.add(given, "a")
+    kinds = [await bench.store.kinds.get("source", "Task")]
+    items = await bench.store.claim(STAGE, owner="alive", kinds=kinds)
+    async with bench.store.database.connection() as connection:
+        await connection.execute("UPDATE lease SET deadline = clock() - interval '1 hour'")
+    board = Board(make_descriptor())
+    board.hold(items[0].token)
+    keeper = Keeper(bench.store, lease_seconds=300)
+    keeper.wards.append(Ward("alive", os.getpid(), board, {}))
+    await keeper.rescue()
+    assert [item.key for item in await bench.store.held(items[0].token)] == ["a"]
+    assert not board.lost()
 
 
 async def test_after_the_database_was_away_every_keeper_renews_before_anybody_rescues(

@@ -19,7 +19,6 @@ import pytest
 
 import detent
 from detent import Done, Failed, Handler, Item, Lifecycle, NewItem, Node, Outcome, Retry, Source
-from detent.application.overview import pause
 from detent.store import Stage
 from detent.worker import in_process
 
@@ -95,7 +94,7 @@ def test_a_run_tells_the_truth_about_what_is_left(database: str) -> None:
         Source("halfway", {"Task": two}, [Handler("doing", handle)], lambda: [NewItem("h", "Task")]),
     ]
     with detent.open(database=database, sources=sources, flags=FLAGS) as db:
-        db.wait(pause(db.asynchronous.store, "paused"))
+        db.pause("paused")
         report = db.run(wait=False)
         assert (report.done, report.failed, report.later, report.waiting) == (1, 0, 1, 2)
         assert report.first_due is not None

@@ -13,7 +13,7 @@ from detent.configuration import Configuration, Project
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import BUILTIN, Lifecycle, RetryPolicy
 from detent.sources import Source
-from detent.store import Entry, Kind, Page, Receipt, Stage, Store, Story, Tally
+from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.worker import declare, remaining, work_here
 from detent.worker.duty import duties
 
@@ -100,6 +100,18 @@ class AsyncDetent:
     async def reset(self, ids: Sequence[int]) -> int:
         """Put items back to the beginning; returns how many that were."""
         return await self.store.reset(ids)
+
+    async def pause(self, source: str) -> None:
+        """Let nothing more of this source be claimed."""
+        await self.store.pause(source)
+
+    async def resume(self, source: str) -> None:
+        """Let this source be worked on again."""
+        await self.store.resume(source)
+
+    async def workers(self) -> Sequence[Holder]:
+        """Who holds work now."""
+        return await self.store.workers()
 
     async def count_by_state(self) -> list[Tally]:
         """How many items there are of each source and label in each state."""

@@ -15,7 +15,7 @@ from detent.application.asynchronous import AsyncDetent, Report, open_async
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle
 from detent.sources import Source
-from detent.store import Entry, Page, Receipt, Story, Tally
+from detent.store import Entry, Holder, Page, Receipt, Story, Tally
 
 T = TypeVar("T")
 
@@ -112,6 +112,18 @@ class Detent:
     def reset(self, ids: Sequence[int]) -> int:
         """Put items back to the beginning; returns how many that were."""
         return self.wait(self.asynchronous.reset(ids))
+
+    def pause(self, source: str) -> None:
+        """Let nothing more of this source be claimed."""
+        self.wait(self.asynchronous.pause(source))
+
+    def resume(self, source: str) -> None:
+        """Let this source be worked on again."""
+        self.wait(self.asynchronous.resume(source))
+
+    def workers(self) -> Sequence[Holder]:
+        """Who holds work now."""
+        return self.wait(self.asynchronous.workers())
 
     def count_by_state(self) -> list[Tally]:
         """How many items there are of each source and label in each state."""

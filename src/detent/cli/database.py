@@ -14,8 +14,8 @@ from detent.errors import DatabaseAway, DetentError
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected, Located
-    from detent.application.server import Facts
     from detent.configuration import Project
+    from detent.store.server import Facts
 
 
 @click.group("db", cls=Group, short_help="Look after the database and its server.")
@@ -68,7 +68,7 @@ def info(session: Session, json_: bool) -> None:
 def check(session: Session, repair: bool, json_: bool) -> int:
     """Compare the counts with the items, and each item with its place. Exit status 1 if something is wrong.
 
-    It reads all items, and workers wait for it meanwhile.
+    It reads all items; workers go on meanwhile.
 
     \b
     Examples:
@@ -107,7 +107,7 @@ def upgrade(session: Session) -> None:
     """
 
     async def upgraded(found: Located) -> None:
-        from detent.application import server
+        from detent.store import server
 
         applied = await server.upgrade(found.conninfo)
         for step in applied:
@@ -206,8 +206,8 @@ def _own(session: Session) -> Project | None:
 
 def _information(session: Session) -> dict[str, Any]:
     """Everything about the server. Its own is asked only if it runs, so that nothing is started."""
-    from detent.application.server import newest_schema
     from detent.store.embedded import ServerInfo, describe
+    from detent.store.server import newest_schema
 
     settings, project = session.settings(), session.found()
     given = settings.database is not None
@@ -234,7 +234,7 @@ def _information(session: Session) -> dict[str, Any]:
 
 def _ask(session: Session) -> tuple[Facts | None, str | None]:
     """What the server says, or why it says nothing."""
-    from detent.application.server import facts
+    from detent.store.server import facts
 
     try:
         return session.with_database(lambda found: facts(found.conninfo)), None

@@ -43,9 +43,7 @@ def pause(session: Session, source: str) -> None:
     """
 
     async def paused(opened: Connected) -> None:
-        from detent.application import overview
-
-        await overview.pause(opened.store, source)
+        await opened.store.pause(source)
         session.say(f"{source} is paused: none of its items are claimed until `detent resume {source}`.")
 
     session.with_store(paused)
@@ -63,9 +61,7 @@ def resume(session: Session, source: str) -> None:
     """
 
     async def resumed(opened: Connected) -> None:
-        from detent.application import overview
-
-        await overview.resume(opened.store, source)
+        await opened.store.resume(source)
         session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
 
     session.with_store(resumed)

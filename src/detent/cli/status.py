@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from detent.application.connecting import Connected
-    from detent.application.overview import Holder, Origin
     from detent.cli.standing import Standing
-    from detent.store import Store
+    from detent.store import Holder, Origin, Store
 
 _REFRESH_SECONDS = 1.0
 
@@ -71,11 +70,10 @@ def status(session: Session, watch: bool, json_: bool) -> None:
 
 
 async def look(store: Store) -> Overview:
-    from detent.application.overview import holders, origins
     from detent.cli.standing import standings
 
     known = standings(await store.kinds.select(), await store.count_by_state())
-    return Overview(datetime.now(UTC), await origins(store), known, await holders(store))
+    return Overview(datetime.now(UTC), await store.sources.all(), known, await store.workers())
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:

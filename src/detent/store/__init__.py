@@ -9,9 +9,10 @@ move is legal (that is `detent.lifecycle`) and nothing here runs a handler (that
 from detent.store.database import Database
 from detent.store.journal import Entry
 from detent.store.kinds import Kind
-from detent.store.leases import Cursor, Stage
+from detent.store.leases import Cursor, Holder, Stage
 from detent.store.listing import Listed, Page, Story
 from detent.store.settling import Receipt, Settled
+from detent.store.sources import Origin
 from detent.store.store import Store
 from detent.store.tallies import Tally
 
@@ -19,8 +20,10 @@ __all__ = [
     "Cursor",
     "Database",
     "Entry",
+    "Holder",
     "Kind",
     "Listed",
+    "Origin",
     "Page",
     "Receipt",
     "Settled",

@@ -20,6 +20,7 @@ from detent.store.listing import Listing, Page, Story
 from detent.store.migration import upgrade
 from detent.store.notices import Notices
 from detent.store.settling import Receipt, Settling
+from detent.store.sources import Sources
 from detent.store.steering import Steering
 from detent.store.tallies import Tallies, Tally
 from detent.store.verdict import judge, released
@@ -39,6 +40,7 @@ class Store:
         self.journal = Journal(self.database)
         self.tallies = Tallies(self.database, self.kinds)
         self.notices = Notices(self.database)
+        self.sources = Sources(self.database)
         self._settling = Settling(self.database, self.kinds, Graph(self.kinds))
         self.steering = Steering(self.database, self.kinds, self.items, self._settling)
 
@@ -100,6 +102,15 @@ class Store:
     async def held(self, token: int) -> list[Item]:
         """The items that are held under this token."""
         return await self.leases.held(token)
+
+    async def pause(self, source: str) -> None:
+        """Let nothing more of this source be claimed."""
+        await self.sources.pause(source)
+
+    async def resume(self, source: str) -> None:
+        """Let this source be worked on again."""
+        await self.sources.resume(source)
+        await self.notices.hint()
 
     async def workers(self) -> Sequence[Holder]:
         """Who holds work now."""

@@ -66,7 +66,9 @@ class Crew:
         self._until_idle = until_idle
         self._wait_for_later = wait_for_later
         self._policies = policies(duties)
-        self._keeper = Keeper(store, lease_seconds=settings.worker.lease_seconds)
+        self._keeper = Keeper(
+            store, lease_seconds=settings.worker.lease_seconds, retention_days=settings.journal.retention_days
+        )
         self._hands: list[Hand] = []
         self._stopping = False
         self._killed = asyncio.Event()

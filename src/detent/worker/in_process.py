@@ -44,6 +44,7 @@ async def work_here(
             lifeline=ends.reading,
             server=str(server) if server else None,
             lease_seconds=settings.worker.lease_seconds,
+            retention_days=settings.journal.retention_days,
             policies={
                 name: (policy.max_attempts, policy.base_seconds, policy.ceiling_seconds)
                 for name, policy in policies(found).items()

@@ -15,7 +15,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from detent.errors import DatabaseAway
 from detent.knowledge import Retry
@@ -52,9 +52,18 @@ class Ward:
 class Keeper:
     """Keeps any number of workers on this machine."""
 
-    def __init__(self, store: Store, *, lease_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        lease_seconds: float,
+        retention_days: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._retention_days = retention_days
+        self._awake = _since_boot()
         self._renew_seconds = min(lease_seconds / 4, 30.0)
         self._due: dict[str, float] = {}
         self.wards: list[Ward] = []
@@ -62,6 +71,7 @@ class Keeper:
     async def run(self, stopped: asyncio.Event, *, poll_seconds: float = 1.0) -> None:
         """Do the duties over and over; the database being away is waited out."""
         while not stopped.is_set():
+            self._notice_sleep()
             try:
                 await self.run_once()
             except DatabaseAway as away:
@@ -116,12 +126,15 @@ class Keeper:
                 os.kill(ward.pid, signal.SIGKILL)
 
     async def rescue(self) -> None:
-        """Takes back work from leases that ran out, whoever had them."""
+        """Takes back work from leases that ran out, whoever had them; the workers here are alive and keep theirs."""
+        await self.renew_all()
         await self._store.rescue(owner=OWNER)
 
     async def make_partitions(self) -> None:
-        """Makes the journal's partitions for the months to come."""
+        """Makes the journal's partitions for the months to come, and drops those past their retention."""
         await self._store.journal.extend(datetime.now(UTC))
+        if self._retention_days is not None:
+            await self._store.journal.prune(datetime.now(UTC) - timedelta(days=self._retention_days))
 
     async def bury(self, ward: Ward, *, blameless: bool = False) -> None:
         """Gives back what a dead worker had: what was running counts as an attempt, the rest does not.
@@ -159,8 +172,14 @@ class Keeper:
         except Exception:
             log.exception("The keeper could not %s; it will try again.", name)
 
+    def _notice_sleep(self) -> None:
+        """A machine that was suspended wakes up with leases that have run out, of workers that are alive."""
+        before, self._awake = self._awake, _since_boot()
+        if self._awake - before > self._renew_seconds:
+            self._spare_the_others()
+
     def _spare_the_others(self) -> None:
-        """Leases may have run out while the database was away: every keeper first renews its own, and only
+        """Leases may have run out while nobody could renew them: every keeper first renews its own, and only
         later takes back what others do not."""
         self._due["renew"] = 0.0
         self._due["rescue"] = self._clock() + 2 * self._renew_seconds
@@ -171,3 +190,8 @@ class Keeper:
             return False
         self._due[duty] = now + every
         return True
+
+
+def _since_boot() -> float:
+    """Seconds on a clock that goes on while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

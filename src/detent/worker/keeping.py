@@ -31,7 +31,7 @@ async def keep(spec: Spec) -> None:
     cut = asyncio.Event()
     watch(spec.lifeline, spec.parent, cut.set)
     async with opened(spec.conninfo, size=2, unless=cut) as store:
-        keeper = Keeper(store, lease_seconds=spec.lease_seconds)
+        keeper = Keeper(store, lease_seconds=spec.lease_seconds, retention_days=spec.retention_days)
         keeper.wards.append(ward)
         _say_ready()
         await keeper.run(cut)

@@ -1,7 +1,7 @@
 """The sources that a project declares in its own modules.
 
 A module declares sources by having them in a list named `SOURCES`. Modules are looked for in the project's
-folder too, but not if `detent.toml` belongs to somebody else: whoever writes it chooses what code runs.
+folder too, but not if that or its `detent.toml` belongs to somebody else.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ def _sources_of(name: str) -> Sequence[Source]:
 
 
 def _refuse_strangers(project: Project) -> None:
-    if not project.file.exists():
-        return
-    owner = project.file.stat().st_uid
-    if owner not in (0, os.geteuid()) and os.geteuid() != 0:
-        raise InvalidSource(
-            f"{project.file} belongs to another user, so the modules it names are not run. "
-            "Copy it, or name the modules with DETENT_HANDLERS_MODULES."
-        )
+    """Whoever can write to the folder chooses what code runs: the user themselves, or root."""
+    trusted = {0, os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdigit():
+        trusted.add(int(os.environ["SUDO_UID"]))
+    for path in (project.root, project.file):
+        if path.exists() and path.stat().st_uid not in trusted:
+            raise InvalidSource(
+                f"{path} belongs to another user, so no module is imported for it. "
+                "Run Detent as that user, or make a project of your own with `detent init`."
+            )

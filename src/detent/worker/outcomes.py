@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from detent.knowledge import Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Trouble, classify, retry_after_seconds
+
+_QUERY_VALUE = re.compile(r"([?&][^=&\s'\"]+=)[^&\s'\"]+")
 
 
 def outcome_of(error: BaseException) -> Retry:
@@ -42,11 +45,18 @@ def _wrong(what: str) -> Failed:
 
 
 def _describe(error: BaseException) -> str:
-    text = str(error).strip()
+    """What the exception says. Values in a URL's query may be keys to a service, so they are left out."""
+    try:
+        text = _QUERY_VALUE.sub(r"\1…", str(error).strip())
+    except Exception:  # an exception that cannot even be shown
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _retry_after(error: BaseException) -> float | None:
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    header = headers.get("Retry-After") if headers is not None else None
-    return retry_after_seconds(header, datetime.now(UTC))
+    try:
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        header = headers.get("Retry-After") if headers is not None else None
+    except Exception:  # whatever it is, it is no header
+        return None
+    return retry_after_seconds(header, datetime.now(UTC)) if isinstance(header, str) else None

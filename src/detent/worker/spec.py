@@ -34,6 +34,7 @@ class Spec:
     until_idle: bool = False
     wait_for_later: bool = True
     lease_seconds: float = 300.0
+    retention_days: int | None = None
     policies: dict[str, tuple[int, float, float]] = field(default_factory=dict)
 
     def line(self) -> bytes:

@@ -51,7 +51,9 @@ class TaskCall:
         try:
             async with asyncio.timeout(limit_seconds) as limit:
                 return await self._call(items)
-        except (Exception, SystemExit, asyncio.CancelledError) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever a handler raises is its item's trouble, not the worker's
             if isinstance(error, TimeoutError) and limit.expired():
                 return [over_limit(limit_seconds, len(items))] * len(items)
             if isinstance(error, asyncio.CancelledError) and _cancelled_from_outside():

@@ -7,16 +7,10 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from detent.store import Database
+from detent.store.database import Database, fetch
 from detent.store.journal import Journal
 from detent.store.migration import Migration, migrations, version
 from detent.store.migration import upgrade as apply_missing
-
-_ABOUT = """
-SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS size_bytes,
-       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-        AND pid <> pg_backend_pid()) AS connections
-"""
 
 
 @dataclass(frozen=True)
@@ -37,8 +31,7 @@ def newest_schema() -> int:
 async def facts(conninfo: str) -> Facts:
     """Ask the server, and change nothing."""
     async with _opened(conninfo) as database, database.connection() as connection:
-        rows = await (await connection.execute(_ABOUT)).fetchall()
-        row = rows[0]
+        row = (await fetch(connection, "server"))[0]
         return Facts(row.version, row.size_bytes, row.connections, await version(connection))
 
 
