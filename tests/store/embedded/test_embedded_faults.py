@@ -248,7 +248,7 @@ def test_data_of_another_user_is_told(project: Path, own_room: Path, as_ordinary
 
 
 @pytest.fixture
-def small_disk(room: Path) -> Iterator[Path]:
+def small_disk(room: Path, wait_until: Wait) -> Iterator[Path]:
     """A disk of 120 MB."""
     disk = room / "small"
     disk.mkdir()
@@ -258,7 +258,8 @@ def small_disk(room: Path) -> Iterator[Path]:
     yield disk
     for locks in disk.rglob("locks"):
         embedded.stop(locks.parent)
-    subprocess.run(["/bin/umount", str(disk)], check=True)
+    # A process that was killed may still be on its way out, with its working directory on the disk.
+    wait_until(lambda: subprocess.run(["/bin/umount", str(disk)], check=False, capture_output=True).returncode == 0)
 
 
 def fill(disk: Path) -> Path:
