@@ -164,9 +164,11 @@ class Lifecycle:
         end = _chosen(self._ends(state, event), to)
         if end is not None:
             return Path(None, end)
-        first, second = _DETOURS.get(event, (None, None))
-        for via in self._ends(state, first) if first and second else ():
-            end = _chosen(self._ends(via, second), to) if second else None
+        if event not in _DETOURS:
+            return None
+        first, second = _DETOURS[event]
+        for via in self._ends(state, first):
+            end = _chosen(self._ends(via, second), to)
             if end is not None:
                 return Path(via, end)
         return None

@@ -39,9 +39,3 @@ UPDATE source SET paused_at = coalesce(paused_at, clock()) WHERE name = %(name)s
 -- name: resume
 -- Lets a source be worked on again.
 UPDATE source SET paused_at = NULL WHERE name = %(name)s RETURNING name;
-
--- name: server
--- What the server says of itself and this database, and how many others are connected to it.
-SELECT current_setting('server_version') AS version, pg_database_size(current_database()) AS size_bytes,
-       (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
-        AND pid <> pg_backend_pid()) AS connections;
