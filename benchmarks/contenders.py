@@ -70,7 +70,7 @@ def pgqueuer_at_its_best() -> Contender:
 
 
 def procrastinate() -> Contender:
-    """Procrastinate, whose batch is the number of jobs that a worker runs at the same time."""
+    """Procrastinate as its documentation shows it; its batch is the number of jobs that run at the same time."""
     return Contender(
         name="procrastinate",
         python=environment.interpreter(),
@@ -79,3 +79,8 @@ def procrastinate() -> Contender:
         processes=2,
         batch=10,
     )
+
+
+def procrastinate_at_its_best() -> Contender:
+    """Procrastinate over connections that commit each statement."""
+    return replace(procrastinate(), name="procrastinate, tuned", module="benchmarks.peers.procrastinate_best_run")

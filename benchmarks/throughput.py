@@ -8,7 +8,12 @@ from benchmarks.contenders import Contender
 from benchmarks.figures import Figure, at_least
 
 ROUNDS = 3
-GOALS = {"PGQueuer": 3.0, "procrastinate": 50.0, "PGQueuer, batches of 3,000": None}
+GOALS = {
+    "PGQueuer": 3.0,
+    "PGQueuer, batches of 3,000": None,
+    "procrastinate": 50.0,
+    "procrastinate, tuned": None,
+}
 
 
 def measure(tell: Callable[[str], None]) -> list[Figure]:
@@ -19,6 +24,7 @@ def measure(tell: Callable[[str], None]) -> list[Figure]:
         contenders.pgqueuer(),
         contenders.pgqueuer_at_its_best(),
         contenders.procrastinate(),
+        contenders.procrastinate_at_its_best(),
     ]
     with postgres.server() as server:
         return figures(race(rivals, server, tell))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from psycopg import pq
 
 from detent.configuration import (
     SETTINGS,
@@ -143,6 +144,8 @@ def test_flags_win_over_the_environment_over_the_file_over_the_default(project: 
 
 def test_the_flags_are_the_keys_with_dashes() -> None:
     assert SETTINGS["worker.lease_seconds"].flag == "--lease-seconds"
+    assert SETTINGS["retry.base_seconds"].flag == "--retry-base-seconds", "which says what it is the base of"
+    assert SETTINGS["retry.ceiling_seconds"].flag == "--retry-ceiling-seconds"
     assert len({each.flag for each in SETTINGS.values()}) == len(SETTINGS)
 
 
@@ -207,8 +210,54 @@ def test_overrides_of_stages_are_explained_with_their_lines(project: Project) ->
     overrides = [each for each in configuration.explain() if each.name.startswith("stage")]
     assert [(each.name, each.value, each.unit, each.origin) for each in overrides] == [
         ('stage."node.parsing".batch_size', 5, "items", "detent.toml line 2"),
-        ("stage.x.concurrency", 1, "items", "detent.toml line 4"),
+        ("stage.x.concurrency", 1, "calls", "detent.toml line 4"),
     ]
+
+
+def test_each_place_where_a_stages_limit_is_given_wins_over_the_one_before(project: Project) -> None:
+    """Default, [worker], the handler's own, [stage], environment, flag."""
+    parsing = ("node.parsing", "parsing")
+    variable, name = "DETENT_WORKER_BATCH_SIZE", "worker.batch_size"
+
+    def size(toml: str, declared: int | None = None, *outside: Mapping[str, Any]) -> int:
+        declaration = StageSettings(batch_size=declared)
+        return loaded(project, toml, *outside).stage(*parsing, declared=declaration).batch_size
+
+    worker, stage = "worker.batch_size = 1\n", "worker.batch_size = 1\nstage.parsing.batch_size = 3"
+    assert size("") == 100
+    assert size(worker) == 1
+    assert size(worker, 2) == 2
+    assert size(stage, 2) == 3
+    assert size(stage + '\nstage."node.parsing".batch_size = 4', 2) == 4
+    assert size(stage, 2, {variable: "5"}) == 5
+    assert size(stage, 2, {variable: "5"}, {name: "6"}) == 6
+    assert size(stage, 2, {}, {name: 100}) == 100, "a flag wins even where it says the default"
+
+
+def test_what_is_given_for_one_limit_leaves_the_others_to_the_stage(project: Project) -> None:
+    toml = "stage.parsing = {batch_size = 3, concurrency = 4}"
+    declared = StageSettings(time_limit_seconds=5.0, max_attempts=6)
+    limits = loaded(project, toml, {"DETENT_WORKER_BATCH_SIZE": "2"}).stage("parsing", declared=declared)
+    assert (limits.batch_size, limits.concurrency, limits.time_limit_seconds, limits.max_attempts) == (2, 4, 5.0, 6)
+    assert limits.lease_seconds == Configuration().worker.lease_seconds
+
+
+def test_a_stages_value_is_explained_by_what_has_taken_its_place(project: Project) -> None:
+    toml = "[stage.parsing]\nbatch_size = 3\nconcurrency = 4"
+    configuration = loaded(project, toml, {"DETENT_WORKER_BATCH_SIZE": "5"})
+    overrides = [each for each in configuration.explain() if each.name.startswith("stage")]
+    assert [(each.name, each.value, each.origin) for each in overrides] == [
+        ("stage.parsing.batch_size", 5, "environment DETENT_WORKER_BATCH_SIZE, over detent.toml line 2"),
+        ("stage.parsing.concurrency", 4, "detent.toml line 3"),
+    ]
+
+
+def test_concurrency_counts_calls() -> None:
+    """A handler that takes batches is given many items in one call."""
+    concurrency = SETTINGS["worker.concurrency"]
+    assert concurrency.unit == "calls"
+    assert "calls" in concurrency.description
+    assert "items" not in concurrency.description
 
 
 # Names that are not settings
@@ -653,7 +702,7 @@ def test_every_key_that_tomllib_reads_has_the_line_that_it_stands_on(document: d
         ("postgresql://me@db/x", "postgresql://me@db/x"),
         ("postgresql://db1:5432,db2:5433/x", "postgresql://db1:5432,db2:5433/x"),
         ("postgresql://[::1]:5432/x", "postgresql://[::1]:5432/x"),
-        ("postgresql://db/x?user=me&password=hunter2&a=b", "postgresql://db/x?user=me&password=***&a=b"),
+        ("postgresql://db/x?user=me&password=hunter2&port=1", "postgresql://db/x?user=me&password=***&port=1"),
         ("postgresql:///x?host=/run&sslpassword=hunter2", "postgresql:///x?host=/run&sslpassword=***"),
         ("host=db password=hunter2 user=me", "host=db password=*** user=me"),
         ("host=db password = 'hun\\' ter2' user=me", "host=db password = *** user=me"),
@@ -661,10 +710,39 @@ def test_every_key_that_tomllib_reads_has_the_line_that_it_stands_on(document: d
         ("password='never closed hunter2", "password=***"),
         ("host=db PASSWORD=hunter2", "host=db PASSWORD=***"),
         ("host=db passfile=/home/me/.pgpass", "host=db passfile=/home/me/.pgpass"),
+        ("host= db  options='-c work_mem=5MB'", "host= db  options='-c work_mem=5MB'"),
     ],
 )
 def test_passwords_are_masked_wherever_libpq_takes_them(connection: str, shown: str) -> None:
     assert masked(connection) == shown
+
+
+@pytest.mark.parametrize(
+    ("connection", "shown"),
+    [
+        ("host=db pasword=hunter2", "host=db ***"),
+        ("host=db sslpasswd=hunter2", "host=db ***"),
+        ("host=db password=hun ter2 user=me", "host=db password=*** *** user=me"),
+        ("host=db password=hun ter2=x user=me", "host=db password=*** *** user=me"),
+        ("password='hun'ter2 user=me", "password=****** user=me"),
+        ("me:hunter2@db/x", "***"),
+        ("postgres//me:hunter2@db/x", "***"),
+        ("postgresql:/me:hunter2@db/x?sslmode=require", "***"),
+        ("postgresql://me:hunter2/db/x", "postgresql://me:***"),
+        ("postgresql://db1:5432,me:hunter2/x", "postgresql://db1:5432,me:***"),
+        ("postgresql://db/x?pasword=hunter2&sslmode=require", "postgresql://db/x?pasword=***&sslmode=require"),
+        ("postgresql://db/x?hunter2", "postgresql://db/x?***"),
+    ],
+)
+def test_in_a_string_that_was_written_wrongly_what_may_be_a_password_is_masked(connection: str, shown: str) -> None:
+    assert masked(connection) == shown
+
+
+def test_all_that_libpq_knows_to_be_harmless_is_shown() -> None:
+    for option in pq.Conninfo.get_defaults():
+        name, secret = option.keyword.decode(), option.dispchar == b"*" or b"_key" in option.keyword
+        assert masked(f"{name}=value") == (f"{name}=***" if secret else f"{name}=value")
+        assert masked(f"postgresql://db?{name}=value") == f"postgresql://db?{name}={'***' if secret else 'value'}"
 
 
 def test_the_password_is_shown_neither_by_explain_nor_by_repr(project: Project) -> None:

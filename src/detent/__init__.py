@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from detent.application import AsyncDetent, Detent, open, open_async  # noqa: A004  like gzip.open()
+    from detent.application import AsyncDetent, Detent, open_async
+    from detent.application import open as open  # noqa: A004  like gzip.open()
     from detent.errors import DetentError, IllegalMove, LeaseLost
     from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
     from detent.lifecycle import Lifecycle, RetryPolicy, Trouble
@@ -32,16 +33,16 @@ __all__ = [
     "Skipped",
     "Source",
     "Trouble",
-    "open",
     "open_async",
 ]
+"""What `from detent import *` gives: all but `open`, which would take the place of Python's own."""
 
 _HOMES = ("application", "errors", "knowledge", "lifecycle", "sources")
 
 
 def __getattr__(name: str) -> Any:
     """Each name is imported when it is first used, so that the command line starts quickly."""
-    if name in __all__:
+    if name in (*__all__, "open"):
         for home in reversed(_HOMES):
             module = import_module(f"detent.{home}")
             if hasattr(module, name):

@@ -35,6 +35,50 @@ class InvalidSource(DetentError):
     """A declared source contradicts itself; the message names the handler or the label."""
 
 
+class DiscoveryFailed(DetentError):
+    """A source raised an error while it named its items; those that it had named are kept.
+
+    The other sources were asked all the same: `others` has what went wrong with more of them. When it ends a run,
+    everything there is was worked on before, and `report` says how that went.
+    """
+
+    def __init__(self, source: str, named: int, reason: str) -> None:
+        if named:
+            items, are = ("item", "is") if named == 1 else ("items", "are")
+            when = f"after it had named {named:,} {items}, which {are} kept"
+        else:
+            when = "before it named an item"
+        super().__init__(f"The source {source!r} failed {when}: {reason.rstrip('.')}.")
+        self.source, self.named = source, named
+        self.others: tuple[DiscoveryFailed, ...] = ()
+        self.report: object = None
+
+    def __str__(self) -> str:
+        return " ".join([super().__str__(), *map(str, self.others)])
+
+
+class FolderMissing(DetentError):
+    """The folder that was named as the project's is not there; nothing was made. Correct its name, or make it."""
+
+    def __init__(self, folder: object, *, file: bool = False) -> None:
+        wrong = f"{folder} is not a folder." if file else f"There is no folder {folder}."
+        super().__init__(f"{wrong} Name the folder of your project; `detent init FOLDER` makes one.")
+
+
+class Closed(DetentError):
+    """A verb was called on a database that was closed before. Open it again."""
+
+    def __init__(self) -> None:
+        super().__init__("This database was closed. Open it again with detent.open().")
+
+
+class InvalidLimit(DetentError):
+    """Less than one item was asked for."""
+
+    def __init__(self, limit: object) -> None:
+        super().__init__(f"The limit is a number of items, at least 1, not {limit!r}.")
+
+
 class WorkerStartFailed(DetentError):
     """Worker processes end as soon as they start, so nothing can be done; the message has their last words."""
 
@@ -45,6 +89,27 @@ class DatabaseAway(DetentError):
     def __init__(self, error: object) -> None:
         super().__init__(
             f"The database does not answer: {_first_line(error)}. `detent db info` shows where it is expected."
+        )
+
+
+class DatabaseBusy(DatabaseAway):
+    """The database answers, but cannot do this now: a deadlock, a lock, a time limit, a full disk. It passes, so
+    it is waited out as if the database were away."""
+
+    def __init__(self, error: object) -> None:
+        DetentError.__init__(
+            self,
+            f"The database is busy or full: {_first_line(error)}. Nothing was lost, and it can be tried again.",
+        )
+
+
+class RightsMissing(DetentError):
+    """The database role may not make what Detent needs."""
+
+    def __init__(self, role: str, database: str, error: object) -> None:
+        super().__init__(
+            f"The role {role} may not make Detent's tables in the database {database}: {_first_line(error)}. "
+            f"An administrator can run: CREATE SCHEMA detent AUTHORIZATION {role};"
         )
 
 
@@ -78,6 +143,15 @@ class UnknownSetting(InvalidConfiguration):
 
 class InvalidSetting(InvalidConfiguration):
     """A setting was given a value of the wrong type or out of its range; write one that is expected."""
+
+
+class UnreadableConnection(InvalidConfiguration):
+    """The database's connection string is malformed; correct it. The message quotes nothing of its secrets."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"The database's connection string cannot be read: {reason}. `detent config` shows where it was given."
+        )
 
 
 class EmbeddedServerError(DetentError):
@@ -171,4 +245,4 @@ class ServerFailed(EmbeddedServerError):
 def _first_line(error: object) -> str:
     """What an error says, without the advice that follows on more lines."""
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    return lines[0].rstrip(".?!") if lines else type(error).__name__

@@ -74,6 +74,7 @@ def test_which_items_must_be_said(said: Callable[..., Result], command: str) -> 
     result = said(command)
     assert result.returncode == 2
     assert "Say which items" in result.stderr
+    assert ("--state" in result.stderr) == (command == "reset")
     assert said(command, "topic 0", "--all").returncode == 2
 
 
@@ -104,7 +105,9 @@ def test_on_a_terminal_reset_asks(failed: detent.Detent, terminal: Callable[...,
     screen = terminal("reset", "--source", "topics")
     screen.wait_for("Put 6 items back to the beginning? [y/N]")
     screen.press("n\n")
-    assert screen.end() == 1
+    assert screen.end() == 130
+    assert "Nothing was done." in screen.shown
+    assert "Error" not in screen.shown
     assert states(failed) == {"pending": 2, "success": 1, "failed": 3}
 
     screen = terminal("reset", "topic 3")

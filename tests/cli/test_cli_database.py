@@ -53,6 +53,12 @@ def test_init_makes_a_project_once(said: Callable[..., Result], tmp_path: Path) 
     assert (place / ".detent").is_dir()
 
 
+def test_init_of_a_project_that_names_its_modules_has_no_advice(said: Callable[..., Result], tmp_path: Path) -> None:
+    (tmp_path / "detent.toml").write_text('[handlers]\nmodules = ["mine"]\n')
+
+    assert said("init").stdout == f"Made .detent: {tmp_path} is a project.\n"
+
+
 def test_init_keeps_the_settings_that_are_there(said: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "detent.toml").write_text("# mine\n")
 
@@ -78,6 +84,11 @@ def test_config_shows_values_and_where_they_come_from(
     assert by_name["worker.poll_seconds"]["origin"].startswith("detent.toml line ")
     shown = said("config").stdout
     assert "300 seconds" in shown
+    assert "7 processes" in shown
+    monkeypatch.setenv("DETENT_WORKER_PROCESSES", "1")
+    shown = said("config").stdout
+    assert "1 process " in shown
+    assert "1 second " in shown
     assert "default" in shown
 
 
@@ -188,6 +199,24 @@ def test_db_prune_drops_whole_old_months(opened: detent.Detent, said: Callable[.
         settings.write("\n[journal]\nretention_days = 100\n")
     assert "Dropped the moves of " in said("db", "prune").stdout
     assert "is no date" in said("db", "prune", "--before", "soon").stderr
+
+
+def test_db_prune_asks_before_it_drops_this_month(
+    opened: detent.Detent, said: Callable[..., Result], ran: Callable[..., Result]
+) -> None:
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", ["a", "b"])
+    [item] = opened.claim(TOPIC, "pending", owner="somebody", limit=1)
+    opened.settle([(item, detent.Done())])
+
+    refused = ran("db", "prune", "--before", "2999-01-01")
+    assert refused.returncode == 2
+    assert "2999-01-01 is still to come. Drop what the journal has of this month too? Nobody" in refused.stderr
+    assert "pending → in_progress" in said("show", "a").stdout
+
+    assert said("db", "prune", "--before", "2999-01-01", "--yes").returncode == 0
+    assert "Its moves are no longer in the journal: `detent db prune` has dropped them." in said("show", "a").stdout
+    assert "It has not moved yet." in said("show", "b").stdout
 
 
 def test_the_own_server_starts_with_a_command_and_stays_if_it_is_held(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import detent
-from detent.lifecycle import ARTICLE, TOPIC
+from detent.lifecycle import ARTICLE, TOPIC, RetryPolicy
 
 Result = subprocess.CompletedProcess[str]
 
@@ -63,6 +63,34 @@ def test_the_command_for_the_next_page_gives_the_next_page(said: Callable[..., R
     keys += [line.split("Article  ")[1].split("  ")[0] for line in result.stdout.splitlines()[1:]]
 
     assert keys == [f"page {n}" for n in range(10)]
+
+
+@pytest.mark.usefixtures("wiki")
+def test_a_last_page_that_is_full_promises_no_other(said: Callable[..., Result], document: Callable[..., Any]) -> None:
+    assert said("items", "--limit", "10").stderr == ""
+    assert document("items", "--error-kind", "not_found", "--limit", "1")["next"] is None
+
+
+def test_how_often_an_item_was_tried_is_said_once(opened: detent.Detent, said: Callable[..., Result]) -> None:
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", ["a"])
+    [item] = opened.claim(TOPIC, "pending", owner="somebody")
+    opened.wait(opened.asynchronous.store.settle([(item, detent.Retry("no"))], RetryPolicy(max_attempts=1)))
+
+    assert said("items").stdout.splitlines()[1].endswith("no (1 of 1 attempts failed)")
+
+
+@pytest.mark.usefixtures("wiki")
+def test_lines_have_no_blanks_at_their_ends(said: Callable[..., Result]) -> None:
+    for command in (["items"], ["status"], ["sources"], ["config"], ["lifecycles", "node"], ["show", "page 0"]):
+        assert [line for line in said(*command).stdout.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.usefixtures("wiki")
+def test_moves_are_shown_where_there_are_no_arrows(ran: Callable[..., Result]) -> None:
+    shown = ran("show", "page 0", env={**os.environ, "PYTHONIOENCODING": "ascii"}).stdout
+
+    assert "discovered -> claimed" in shown
 
 
 @pytest.mark.usefixtures("wiki")

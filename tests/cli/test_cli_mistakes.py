@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -92,6 +93,28 @@ def test_with_the_database_away_nobody_is_asked_and_the_reason_is_told(start: Ca
         assert "The database does not answer" in err
         assert "refused" in err
         assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("postgresql://me:s3cret@db:notaport/x", "its port is no number from 1 to 65535"),
+        ("host=db password=s3 cret", "a word in it has no ="),
+        ("host=db pasword=s3cret", "password may be meant"),
+        ("postgresql://me:s3@cret@db/x", "is not written as %40"),
+    ],
+)
+def test_a_connection_string_that_cannot_be_read_is_told_at_once_and_without_its_password(
+    ran: Callable[..., Result], address: str, reason: str
+) -> None:
+    for command in (["status"], ["work"], ["db", "info"], ["config"]):
+        result = ran("--database", address, *command)
+        assert result.returncode == (0 if command == ["config"] else 2)
+        if command != ["config"]:
+            assert result.stderr.startswith("The database's connection string cannot be read: ")
+            assert reason in result.stderr
+            assert result.stderr.count("\n") == 1
+        assert not re.search("s3|cret", result.stdout + result.stderr)
 
 
 def test_db_info_says_why_a_server_does_not_answer(said: Callable[..., Result]) -> None:

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import detent
+from detent.configuration import SETTINGS
 from detent.lifecycle import TOPIC
 
 Result = subprocess.CompletedProcess[str]
@@ -140,6 +143,62 @@ SOURCES = [topics(generate, [str(n) for n in range(20)])]
     assert {line.state: line.count for line in opened.count_by_state()} == {"success": 20}
 
 
+BATCHES = """
+def generate(items):
+    with (HERE / "sizes").open("a") as file:
+        file.write(f"{len(items)} ")
+    return [detent.Done() for _ in items]
+SOURCES = [topics(generate, [str(n) for n in range(6)], batch=True, batch_size=5, concurrency=1)]
+"""
+
+
+def test_flags_win_over_the_environment_over_a_stages_settings_over_the_handlers_own(
+    handlers: Callable[[str], None],
+    ran: Callable[..., Result],
+    said: Callable[..., Result],
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handlers(BATCHES)
+
+    def sizes(*flags: str) -> str:
+        (project / "sizes").unlink(missing_ok=True)
+        assert said("reset", "--all", "--yes").returncode == 0
+        assert ran("run", *flags).returncode == 0
+        return (project / "sizes").read_text().strip()
+
+    assert sizes() == "5 1"
+    with (project / "detent.toml").open("a") as settings:
+        settings.write("\n[stage.in_progress]\nbatch_size = 3\n")
+    assert sizes() == "3 3"
+    monkeypatch.setenv("DETENT_WORKER_BATCH_SIZE", "2")
+    assert sizes() == "2 2 2"
+    assert sizes("--batch-size", "4") == "4 2"
+
+
+@pytest.mark.parametrize("command", ["run", "work"])
+def test_there_is_a_flag_for_every_setting_that_a_worker_heeds(said: Callable[..., Result], command: str) -> None:
+    shown = said(command, "--help").stdout
+    heeded = [each for each in SETTINGS.values() if each.section in ("worker", "retry", "handlers")]
+
+    assert [each.flag for each in heeded if f"{each.flag} " not in shown] == []
+
+
+def test_how_retries_wait_can_be_said_by_flags(handlers: Callable[[str], None], ran: Callable[..., Result]) -> None:
+    handlers("""
+def generate(item):
+    raise TimeoutError("too slow")
+SOURCES = [topics(generate, ["a"])]
+""")
+
+    waiting = ran("run", "--no-wait", "--max-attempts", "2", "--retry-base-seconds", "3600")
+    refused = ran("run", "--retry-base-seconds", "5", "--retry-ceiling-seconds", "4")
+
+    assert (waiting.returncode, last_line(waiting)[:33]) == (3, "1 item waits for a later retry, t")
+    assert refused.returncode == 2
+    assert "retry.ceiling_seconds is 4 (flag --retry-ceiling-seconds), below retry.base_seconds" in refused.stderr
+
+
 def test_a_wrong_flag_is_a_sentence(handlers: Callable[[str], None], said: Callable[..., Result]) -> None:
     handlers("SOURCES = [topics(lambda item: None, [])]")
 
@@ -168,6 +227,7 @@ def test_a_paused_source_is_not_passed_over_in_silence(
 def test_items_for_which_no_handler_is_declared_are_not_passed_over(
     handlers: Callable[[str], None], ran: Callable[..., Result]
 ) -> None:
+    """ANCESTORS 19: what no stage wanted stayed where it was, and the loop spun on it."""
     handlers("""
 SOURCES = [
     detent.Source(
@@ -232,6 +292,26 @@ def test_modules_are_found_in_the_working_directory_without_a_project(
     assert (result.returncode, last_line(result)) == (0, "The one item is done."), result.stderr
 
 
+def test_discovery_is_shown_on_a_terminal_while_it_goes_on(
+    handlers: Callable[[str], None], terminal: Callable[..., Any], project: Path
+) -> None:
+    handlers("""
+def discover():
+    for number in range(10_000):
+        yield detent.NewItem(str(number), "Topic")
+    while not (HERE / "seen").exists():
+        time.sleep(0.01)
+SOURCES = [detent.Source("topics", {"Topic": TOPIC}, [detent.Handler("in_progress", lambda item: None)], discover)]
+""")
+
+    screen = terminal("run")
+
+    screen.wait_for("found 10,000 so far")
+    (project / "seen").touch()
+    screen.wait_for("The sources named 10,000 new items.")
+    assert screen.end() == 0
+
+
 def test_live_progress_on_a_terminal(handlers: Callable[[str], None], terminal: Callable[..., Any]) -> None:
     """ANCESTORS 45: progress hidden while ingesting."""
     handlers("""
@@ -251,3 +331,79 @@ SOURCES = [topics(generate, [str(n) for n in range(100)])]
     assert "/s" in screen.shown
     assert "hello from 99" in screen.shown
     assert screen.shown.rstrip().endswith("1 of 100 items failed: detent items --state failed")
+
+
+def test_items_of_sources_that_this_run_does_not_have_are_not_passed_over(
+    handlers: Callable[[str], None], ran: Callable[..., Result], opened: detent.Detent
+) -> None:
+    handlers("SOURCES = [topics(lambda item: detent.Done(), ['a'])]")
+    opened.declare("others", "Topic", TOPIC)
+    opened.add("others", "Topic", ["b", "c"])
+
+    result = ran("run")
+
+    assert result.returncode == 3
+    assert last_line(result) == (
+        "The one item of this run's sources is done. "
+        "2 items of others/Topic left, whose source is in none of this run's modules"
+    )
+
+
+def test_items_of_other_sources_that_somebody_works_on_are_left_to_them(
+    handlers: Callable[[str], None], ran: Callable[..., Result], opened: detent.Detent
+) -> None:
+    handlers("SOURCES = [topics(lambda item: detent.Done(), ['a'])]")
+    opened.declare("others", "Topic", TOPIC)
+    opened.add("others", "Topic", ["b", "c"])
+    opened.claim(TOPIC, "pending", owner="somebody else", limit=1)
+
+    result = ran("run")
+
+    assert (result.returncode, last_line(result)) == (0, "The one item is done.")
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("in_progres", "Did you mean [stage.in_progress]?"),
+        ('"topic.in_progres"', 'Did you mean [stage."topic.in_progress"]?'),
+        ("zzz", "There are: in_progress, topic.in_progress."),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "work"])
+def test_settings_of_a_stage_that_does_not_exist_are_refused_with_their_line(
+    handlers: Callable[[str], None], ran: Callable[..., Result], project: Path, *, command: str, name: str, advice: str
+) -> None:
+    handlers("SOURCES = [topics(lambda item: None, ['a'])]")
+    settings = (project / "detent.toml").read_text() + f"\n[stage.{name}]\nbatch_size = 3\n"
+    (project / "detent.toml").write_text(settings)
+
+    result = ran(command)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    line = len(settings.splitlines())
+    assert result.stderr == f"detent.toml line {line}: your sources have no stage {name.strip(chr(34))}. {advice}\n"
+
+
+def test_settings_of_a_stage_whose_module_is_left_out_are_no_mistake(
+    handlers: Callable[[str], None], ran: Callable[..., Result], project: Path
+) -> None:
+    handlers("SOURCES = [topics(lambda item: None, ['a'])]")
+    (project / "one.py").write_text("from handlers import SOURCES\n")
+    with (project / "detent.toml").open("a") as settings:
+        settings.write("\n[stage.parsing]\nbatch_size = 3\n")
+
+    assert ran("run", "--modules", "one").returncode == 0
+
+
+def test_a_module_that_ends_the_program_is_a_sentence(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    handlers("import sys\nsys.exit(3)")
+
+    result = ran("run")
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "handlers" in result.stderr
+    assert "sys.exit(3)" in result.stderr or "SystemExit" in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -159,6 +159,31 @@ def alive(pid: int) -> bool:
     return "zombie" not in Path(f"/proc/{pid}/status").read_text()
 
 
+def test_a_signal_during_discovery_keeps_what_was_found(
+    handlers: Callable[[str], None], start: Start, until: Until, project: Path, opened: detent.Detent
+) -> None:
+    handlers("""
+def discover():
+    for number in range(10_000):
+        yield detent.NewItem(str(number), "T")
+    (HERE / "begun").touch()
+    time.sleep(600)
+SOURCES = [detent.Source("t", {"T": TOPIC}, [detent.Handler("in_progress", lambda item: None)], discover)]
+""")
+    for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+        (project / "begun").unlink(missing_ok=True)
+        process = start("run")
+        until((project / "begun").exists)
+
+        process.send_signal(number)
+
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, out) == (status, "")
+        assert "What was found so far is kept: 10,000 items." in err
+        assert "Traceback" not in err
+        assert states(opened) == {"pending": 10_000}
+
+
 def test_a_signal_during_discovery_ends_at_once(
     handlers: Callable[[str], None], start: Start, until: Until, project: Path
 ) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg import conninfo, sql
 
 import detent
 from detent.lifecycle import CRAWL, TOPIC
@@ -69,7 +71,8 @@ def test_sources_and_their_pause(
     assert "topics (paused)" in said("status").stdout
     assert "since 20" in said("sources").stdout
     assert topics.claim(TOPIC, "pending", owner="somebody") == []
-    assert said("resume", "topics").returncode == 0
+    assert said("resume", "topics").stdout.startswith("topics is worked on again")
+    assert said("resume", "topics").stdout == "topics was not paused.\n"
     assert len(topics.claim(TOPIC, "pending", owner="somebody")) == 2
     assert said("pause", "topic").stderr.strip() == "There is no source 'topic'. Did you mean 'topics'?"
 
@@ -134,6 +137,40 @@ def test_watch_without_a_terminal_prints_a_block_at_each_change(
     assert process.wait(30) == 0
     assert process.stderr is not None
     assert process.stderr.read() == ""
+
+
+def test_watch_without_a_terminal_waits_for_a_database_that_is_away_and_goes_on(
+    topics: detent.Detent, start: Callable[..., subprocess.Popen[str]], server: str, database: str
+) -> None:
+    topics.close()
+    process = start("status", "--watch")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    blocks = iter(process.stdout)
+    next(line for line in blocks if "5 items: " in line)
+
+    with closed(server, database):
+        assert "does not answer" in process.stderr.readline()
+
+    next(line for line in blocks if "5 items: " in line)
+    with detent.open(database=database) as opened:
+        opened.add("topics", "Topic", ["one more"])
+    next(line for line in blocks if "6 items: " in line)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    assert process.stderr.read() == ""
+
+
+@contextlib.contextmanager
+def closed(server: str, database: str) -> Iterator[None]:
+    """A database whose connections are cut, and which takes no new ones."""
+    name = str(conninfo.conninfo_to_dict(database)["dbname"])
+    allow = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(allow.format(sql.Identifier(name), sql.Literal(False)))
+        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        yield
+        connection.execute(allow.format(sql.Identifier(name), sql.Literal(True)))
 
 
 def test_watch_on_a_terminal_until_ctrl_c(topics: detent.Detent, terminal: Callable[..., Any]) -> None:

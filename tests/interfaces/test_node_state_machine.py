@@ -263,6 +263,25 @@ def test_a_node_that_crashes_every_program_ends_in_error(db: Detent, clock: Cloc
     assert "died" in str(node.error_message)
 
 
+def test_nodes_that_were_held_beside_one_another_do_not_fail_for_each_other(db: Detent, clock: Clock) -> None:
+    """A program takes its nodes one by one, holds them all, and crashes because of one of them."""
+    for _ in range(4):
+        crashing = NodeStateMachine(db, max_attempts=3)
+        for uuid in ("killer", "innocent"):
+            crashing.transition(uuid, "Scope", "pending")
+            assert crashing.transition(uuid, "Scope", "parsing")
+        clock(301)
+        crashing.recover()
+    machine = NodeStateMachine(db, max_attempts=3)
+    assert machine.transition("innocent", "Scope", "parsing")
+    assert machine.transition("innocent", "Scope", "parsed")
+    assert machine.transition("killer", "Scope", "parsing")
+    clock(301)
+    machine.recover()
+    assert uuids(machine, "error") == ["killer"]
+    assert [node.error_message for node in machine.get_nodes_by_state("parsed")] == [None]
+
+
 def test_a_program_that_was_too_slow_cannot_write(db: Detent, machine: NodeStateMachine, clock: Clock) -> None:
     """ANCESTORS.md, lines 2 and 4."""
     other = NodeStateMachine(db)

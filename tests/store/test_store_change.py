@@ -10,7 +10,7 @@ import pytest
 
 from detent.errors import DetentError, IllegalMove, Unstorable
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Retry, Skipped
-from detent.lifecycle import ARTICLE, NODE, Trouble
+from detent.lifecycle import ARTICLE, NODE, Lifecycle, Trouble
 from detent.store import Listed, Settled, Stage, Store
 
 Query = Callable[..., list[Any]]
@@ -144,6 +144,57 @@ async def test_no_failure_is_left_on_an_item_that_changed_and_then_succeeded(
     await wiki.settle([(item, Done())])
     listed = await only(wiki, "wiki")
     assert (listed.state, listed.error, listed.error_kind) == ("loaded", None, None)
+
+
+async def test_an_item_that_waits_for_a_retry_is_tried_at_once_when_it_changed(wiki: Store, query: Query) -> None:
+    item = await parsed(wiki)
+    await wiki.settle([(item, Done())])
+    await changed(wiki, "two")
+    [item] = await wiki.claim(PARSING, owner="w")
+    await wiki.settle([(item, Retry("slow", Trouble.TIMEOUT, retry_after=3600))])
+    assert await changed(wiki, "three") == 1
+    listed = await only(wiki)
+    assert (listed.state, listed.attempt, listed.not_before, listed.error) == ("pending", 0, None, None)
+    [again] = await wiki.claim(PARSING, owner="w")
+    assert (again.attempt, again.content_hash) == (1, "three")
+    assert await wiki.tallies.check() == []
+
+
+UNCHANGING = Lifecycle(
+    "unchanging",
+    initial="new",
+    moves=[
+        ("new", "claim", "doing"),
+        ("doing", "done", "finished"),
+        ("doing", "back", "new"),
+        ("doing", "fail", "broken"),
+        ("broken", "retry", "new"),
+    ],
+)
+
+
+async def test_a_change_means_nothing_where_the_lifecycle_has_no_way_for_it(store: Store) -> None:
+    await store.declare("docs", "File", UNCHANGING)
+    await store.add("docs", "File", [NewItem("a", "File", content_hash="one")])
+    [item] = await store.claim(Stage(UNCHANGING, "new"), owner="w")
+    assert await changed(store, "two") == 1
+    await store.settle([(item, Failed("gone", Trouble.NOT_FOUND))])
+    listed = await only(store)
+    assert (listed.state, listed.attempt, listed.error) == ("broken", 1, "gone")
+    assert listed.content_hash == "two"
+    assert await changed(store, "three") == 0
+    assert (await only(store)).content_hash == "three"
+    assert (await only(store)).error == "gone"
+
+
+async def test_a_change_before_a_retry_is_a_new_chance_where_the_lifecycle_has_no_way_for_it(store: Store) -> None:
+    await store.declare("docs", "File", UNCHANGING)
+    await store.add("docs", "File", [NewItem("a", "File", content_hash="one")])
+    [item] = await store.claim(Stage(UNCHANGING, "new"), owner="w")
+    await changed(store, "two")
+    await store.settle([(item, Retry("slow", Trouble.TIMEOUT, retry_after=3600))])
+    listed = await only(store)
+    assert (listed.state, listed.attempt, listed.not_before, listed.error) == ("new", 0, None, None)
 
 
 async def test_a_failed_item_that_changed_has_no_failure_any_more(wiki: Store) -> None:

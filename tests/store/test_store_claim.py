@@ -86,6 +86,25 @@ async def test_no_source_starves_where_the_batch_is_smaller_than_their_number(wi
     assert min(claimed[source] for source in ("wiki", "one", "two")) > 60 * limit / 3 / 3
 
 
+async def test_sources_share_alike_however_many_labels_they_have(wiki: Store) -> None:
+    for label in ("Page", "Talk", "Category"):
+        await wiki.declare("large", label, ARTICLE)
+        await wiki.add("large", label, [f"{label} {number}" for number in range(100)])
+    await wiki.add("wiki", "Article", [f"a{number}" for number in range(100)])
+    taken = Counter(item.source for item in await wiki.claim(ARTICLES, owner="w", limit=60))
+    assert taken == {"large": 30, "wiki": 30}
+
+
+async def test_a_source_that_only_waits_for_later_takes_no_share(wiki: Store, tick: Tick) -> None:
+    await wiki.declare("late", "Article", ARTICLE)
+    await wiki.add("late", "Article", [f"b{number}" for number in range(50)])
+    await wiki.settle([(item, Retry("slow", retry_after=900)) for item in await wiki.claim(ARTICLES, owner="w")])
+    await wiki.add("wiki", "Article", [f"a{number}" for number in range(100)])
+    assert len(await wiki.claim(ARTICLES, owner="w", limit=80)) == 80
+    tick(3600)
+    assert Counter(item.source for item in await wiki.claim(ARTICLES, owner="w", limit=40)) == {"late": 20, "wiki": 20}
+
+
 async def test_an_old_source_whose_worker_died_does_not_hide_a_new_one(wiki: Store, tick: Tick) -> None:
     """Items that are to be tried alone take turns with those of other sources."""
     await wiki.add("wiki", "Article", [f"key {number}" for number in range(20)])
@@ -136,7 +155,7 @@ async def test_two_workers_never_claim_the_same_item(database: str, wiki: Store,
             await store.close()
     taken = [number for numbers in owned for number in numbers]
     assert len(taken) == len(set(taken)) == 3000
-    assert query("SELECT count(*) FROM journal")[0].count == 3000
+    assert query("SELECT count(*) FROM move")[0].count == 3000
     assert await wiki.tallies.check() == []
 
 
@@ -194,6 +213,36 @@ async def test_a_cursor_misses_nothing_in_the_end(wiki: Store) -> None:
         taken += [item.key for item in batch]
         empty += not batch
     assert sorted(taken) == sorted([f"key {number}" for number in range(50)] + ["urgent"])
+
+
+def test_a_cursor_goes_on_from_its_last_claim_for_twenty_times_as_long_as_looking_took() -> None:
+    cursor = Cursor()
+    beginning = cursor.position(1, now=100.0)
+    cursor.remember(100.0, 100.1, {1: (0, 50)})
+    assert cursor.position(1, now=102.0) == (0, 50)
+    assert cursor.position(2, now=102.0) > (2**31 - 2, 2**62), "nothing was found there a moment ago"
+    assert cursor.position(1, now=102.2) == beginning
+    cursor.remember(101.0, 101.1, {})
+    assert cursor.position(1, now=101.2) == beginning, "there is no more from there on"
+
+
+def test_a_cursor_looks_in_vain_for_a_twentieth_of_the_time_at_most_and_else_whenever_asked() -> None:
+    cursor = Cursor()
+    beginning = cursor.position(1, now=100.0)
+    cursor.remember(100.0, 100.01, {})
+    assert cursor.position(1, now=100.02) == beginning
+    cursor.remember(101.0, 101.2, {})
+    assert cursor.position(1, now=103.0) > beginning
+    cursor.remember(103.0, 103.01, {})
+    assert cursor.position(1, now=105.1) > beginning
+    assert cursor.position(1, now=105.3) == beginning
+
+
+def test_a_cursor_never_looks_away_for_long() -> None:
+    cursor = Cursor()
+    beginning = cursor.position(1, now=100.0)
+    cursor.remember(100.0, 160.0, {})
+    assert cursor.position(1, now=165.0) == beginning
 
 
 async def test_an_item_that_was_tried_very_often_does_not_break_its_batch(wiki: Store, query: Query) -> None:

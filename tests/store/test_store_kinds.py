@@ -9,6 +9,7 @@ import pytest
 from detent.errors import SourceConflict, UnknownName, Unstorable
 from detent.lifecycle import ARTICLE, NODE, TOPIC, Lifecycle
 from detent.store import Stage, Store
+from detent.store.kinds import unknown
 
 SMALL = [("new", "claim", "busy"), ("busy", "done", "old"), ("busy", "back", "new"), ("busy", "fail", "bad")]
 
@@ -117,3 +118,10 @@ async def test_an_unknown_source_cannot_be_paused(store: Store) -> None:
     await store.declare("wiki", "Article", ARTICLE)
     with pytest.raises(UnknownName, match="Did you mean 'wiki'"):
         await store.pause("wikii")
+
+
+def test_a_list_of_names_says_how_many_it_leaves_out() -> None:
+    names = [f"name {number:02}" for number in range(32)]
+
+    assert str(unknown("thing", "zzz", names[:30])) == f"There is no thing 'zzz'. There are: {', '.join(names[:30])}."
+    assert str(unknown("thing", "zzz", names)).endswith("name 28, name 29 and 2 more.")

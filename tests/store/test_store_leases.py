@@ -105,6 +105,66 @@ async def test_an_item_that_kills_its_worker_ends_in_failure_with_that_reason(wi
     assert await wiki.tallies.check() == []
 
 
+async def test_nobody_fails_for_a_death_that_it_did_not_meet_alone(wiki: Store, tick: Tick) -> None:
+    """ANCESTORS 11: with one attempt allowed, all the neighbours of a deadly item failed with it."""
+    once = Stage(ARTICLE, "discovered", max_attempts=1)
+    await claimed(wiki, "a", "deadly", "c", stage=once)
+    tick(61)
+    assert set((await wiki.rescue()).values()) == {"discovered"}
+    for _ in range(3):
+        [item] = await wiki.claim(once, owner="w", lease_seconds=60)
+        assert (item.attempt, item.alone) == (1, True)
+        if item.key == "deadly":
+            tick(61)
+            assert await wiki.rescue() == {item.id: "failed"}
+        else:
+            await wiki.settle([(item, Done())])
+    listed = {item.key: (item.state, item.error) for item in (await wiki.list(source="wiki")).items}
+    assert listed["a"] == listed["c"] == ("loaded", None)
+    assert "died or lost its lease while it held the item (attempt 1 of 1)" in str(listed["deadly"][1])
+
+
+async def test_a_suspect_fails_only_for_a_death_after_it_was_begun_alone(wiki: Store, tick: Tick) -> None:
+    """A worker that was killed with others in its hands had not begun with the suspect that it had claimed."""
+    once = Stage(ARTICLE, "discovered", max_attempts=1)
+    [suspect] = await claimed(wiki, "suspect", stage=once)
+    tick(61)
+    await wiki.rescue()
+    await wiki.add("docs", "File", ["held"])
+    await wiki.claim(Stage(NODE, "pending"), owner="w", lease_seconds=60)
+    [again] = await wiki.claim(once, owner="w", lease_seconds=60)
+    assert again.alone
+    tick(61)
+    assert (await wiki.rescue())[suspect.id] == "discovered"
+    [held] = await wiki.claim(Stage(NODE, "pending"), owner="w")
+    [again] = await wiki.claim(once, owner="w", lease_seconds=60)
+    await wiki.settle([(held, Done())])
+    await wiki.leases.begin_alone(again.token)
+    tick(61)
+    assert (await wiki.rescue())[suspect.id] == "failed"
+
+
+async def test_rescuing_named_leases_alone_leaves_those_that_ran_out(wiki: Store, tick: Tick) -> None:
+    [dead], [late] = await claimed(wiki, "a"), await claimed(wiki, "b")
+    tick(61)
+    assert await wiki.rescue(tokens=[dead.token], overdue=False) == {dead.id: "discovered"}
+    assert await wiki.renew([late.token]) == {late.token}
+
+
+async def test_the_last_attempt_beside_others_does_not_count_when_it_may_be_their_fault(wiki: Store) -> None:
+    """One handler that blocked its worker made all its neighbours late, and those on their last attempt failed."""
+    policy = RetryPolicy(max_attempts=1, base_seconds=0)
+    late = Retry("over its time limit", Trouble.TIMEOUT, alone=True)
+    items = await claimed(wiki, "a", "b")
+    receipts = await wiki.settle([(item, late) for item in items], policy)
+    assert {receipt.state for receipt in receipts} == {"discovered"}
+    assert {item.trouble for item in (await wiki.list(source="wiki")).items} == {"timeout"}
+    [alone] = await wiki.claim(ARTICLES, owner="w")
+    assert alone.alone
+    [receipt] = await wiki.settle([(alone, late)], policy)
+    assert receipt.state == "failed"
+
+
 async def test_an_item_that_is_to_be_tried_alone_stays_so_when_it_is_given_back_untried(
     wiki: Store, tick: Tick
 ) -> None:
@@ -120,9 +180,12 @@ async def test_an_item_that_is_to_be_tried_alone_stays_so_when_it_is_given_back_
 
 
 async def test_an_item_that_killed_its_workers_is_alone_when_a_person_retries_it(wiki: Store, tick: Tick) -> None:
-    [item] = await claimed(wiki, "a", stage=Stage(ARTICLE, "discovered", max_attempts=1))
-    tick(61)
-    assert await wiki.rescue() == {item.id: "failed"}
+    [item] = await claimed(wiki, "a")
+    for _ in range(3):
+        tick(61)
+        await wiki.rescue()
+        await wiki.claim(ARTICLES, owner="w", lease_seconds=60)
+    assert (await wiki.show(item.id)).item.state == "failed"
     await wiki.retry([item.id])
     await wiki.add("wiki", "Article", ["b"])
     assert [(item.key, item.alone) for item in await wiki.claim(ARTICLES, owner="w")] == [("a", True)]
@@ -186,6 +249,13 @@ async def test_several_rescuers_take_each_item_once(database: str, wiki: Store) 
     rest = await wiki.rescue()
     assert len(rest) + sum(map(len, taken)) == 40
     assert await wiki.tallies.check() == []
+
+
+async def test_any_number_of_leases_is_rescued_at_once(wiki: Store, tick: Tick) -> None:
+    await wiki.add("wiki", "Article", [f"key {number}" for number in range(250)])
+    await wiki.claim(ARTICLES, owner="w", limit=250, lease_seconds=60, apart=True)
+    tick(61)
+    assert len(await wiki.rescue()) == 250
 
 
 async def test_the_database_has_the_only_clock(database: str, wiki: Store, tick: Tick) -> None:

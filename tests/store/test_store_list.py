@@ -100,7 +100,7 @@ async def test_a_state_is_listed_in_the_order_of_claiming(wiki: Store, tick: Tic
 
 async def test_failures_are_listed_by_their_kind_with_source_and_state(wiki: Store, tick: Tick) -> None:
     await filled(wiki)
-    items = await wiki.claim(ARTICLES, owner="w", limit=30)
+    items = [item for _ in range(3) for item in await wiki.claim(ARTICLES, owner="w", limit=30)]
     troubles: list[Outcome] = [Failed("gone", Trouble.NOT_FOUND), Retry("slow", Trouble.TIMEOUT), Done()]
     await wiki.settle([(item, troubles[number % 3]) for number, item in enumerate(items)])
     gone = await pages(wiki, error_kind="not_found", limit=3)
@@ -128,6 +128,19 @@ async def test_unknown_names_get_a_suggestion(wiki: Store) -> None:
         await wiki.list(source="zzzzzz")
 
 
+async def test_a_last_page_that_is_full_promises_no_other(wiki: Store) -> None:
+    await filled(wiki)
+    for limit, source in ((10, "other"), (20, "wiki"), (30, None)):
+        for state in (None, "discovered"):
+            assert (await wiki.list(source=source, state=state, limit=limit)).next is None
+            assert (await wiki.list(source=source, state=state, limit=limit - 1)).next is not None
+    items = [item for _ in range(3) for item in await wiki.claim(ARTICLES, owner="w", limit=30)]
+    assert (await wiki.list(state="claimed", limit=30)).next is None
+    await wiki.settle([(item, Failed("gone", Trouble.NOT_FOUND)) for item in items])
+    assert (await wiki.list(error_kind="not_found", limit=30)).next is None
+    assert (await wiki.list(error_kind="not_found", limit=29)).next is not None
+
+
 async def test_a_mark_that_is_none_is_refused(wiki: Store) -> None:
     for after in ("", "x", "[]", "{}", '{"kind": "1"}', "null", '{"kind": 1, "key": null}'):
         with pytest.raises(UnknownName, match="no mark of a page"):
@@ -150,6 +163,10 @@ async def test_an_item_is_found_by_its_key_in_every_source_that_has_it(wiki: Sto
     assert len(await wiki.listing.find("same", source="other")) == 1
     with pytest.raises(UnknownName, match="Did you mean 'Ada Lovelace'"):
         await wiki.listing.find("Ada Lovelac")
+    with pytest.raises(UnknownName, match=r"the key 'Adxxxx'. Did you mean 'Ada Lovelace'\?$"):
+        await wiki.listing.find("Adxxxx")
+    with pytest.raises(UnknownName, match=r"There is no item with the key 'nosuch'\.$"):
+        await wiki.listing.find("nosuch")
     with pytest.raises(UnknownName, match="no item number 999"):
         await wiki.show(999)
     with pytest.raises(Unstorable):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 from psycopg import conninfo, sql
 
-from detent.errors import DatabaseAway, SchemaTooNew
+from detent.errors import DatabaseAway, RightsMissing, SchemaTooNew
 from detent.store import Store
 from detent.store import migration as schema
 from detent.store.migration import Migration, migrations, upgrade
@@ -130,6 +131,24 @@ async def test_a_step_is_recorded_with_what_it_did(empty: str, monkeypatch: pyte
         assert [step.name for step in await upgrade(store.database)] == ["further"]
         assert await upgrade(store.database) == []
     assert "further" in tables(empty)
+
+
+async def test_a_role_without_rights_is_told_what_an_administrator_can_do_and_then_it_works(empty: str) -> None:
+    role = f"poor_{uuid.uuid4().hex[:8]}"
+    poor = conninfo.make_conninfo(empty, user=role)
+    with psycopg.connect(empty, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
+        try:
+            with pytest.raises(RightsMissing) as refused:
+                await Store(poor).open()
+            advice = str(refused.value).partition("can run: ")[2]
+            assert advice == f"CREATE SCHEMA detent AUTHORIZATION {role};"
+            connection.execute(advice.encode())
+            async with Store(poor) as store:
+                assert await store.tallies.check() == []
+        finally:
+            connection.execute("DROP SCHEMA IF EXISTS detent CASCADE")
+            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(role)))
 
 
 def test_steps_are_numbered_without_gaps() -> None:

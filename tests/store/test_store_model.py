@@ -112,13 +112,11 @@ class Row:
     def rest(self, *states: str, attempt: int, alone: bool = False, not_before: datetime | None = None) -> None:
         """Leave work; what changed meanwhile goes round again, with its attempts and failure forgiven."""
         self.go(*states)
-        again = self.rules.change.get(self.state) if self.changed else None
-        if again:
-            self.go(again)
+        if self.changed:
+            self.go(self.rules.change.get(self.state, self.state))
+            self.failure = self.failed_in = None
         self.attempt = 0 if self.changed else attempt
         self.not_before = None if self.changed else not_before
-        if self.changed:
-            self.failure = self.failed_in = None
         self.alone = alone
         self.changed = False
 
@@ -132,6 +130,9 @@ class Row:
 class Lease:
     deadline: datetime
     open: set[int]
+    suspect: bool
+    alone: bool
+    owner: str
 
 
 class Model:
@@ -159,7 +160,7 @@ class Model:
 
     def check_claim(self, stage: Stage, limit: int, taken: list[Item]) -> None:
         """Whether the store was free to choose these items."""
-        asked = [source for source in SOURCES if source not in self.paused and self._waiting(stage, source)]
+        asked = [source for source in SOURCES if source not in self.paused and self.picks(stage, source, 1)]
         share = ceil(limit / len(asked)) if asked else 0
         picks = {source: self.picks(stage, source, share) for source in asked}
         heads = [rows[0] for rows in picks.values() if rows]
@@ -176,11 +177,13 @@ class Model:
             mine = [item.id for item in taken if item.source == source]
             assert mine == ids[: len(mine)]
 
-    def claim(self, stage: Stage, taken: list[Item]) -> None:
+    def claim(self, stage: Stage, taken: list[Item], owner: str) -> None:
         token = taken[0].token
         assert token > self.last_token
         self.last_token = token
-        self.leases[token] = Lease(self.now + timedelta(seconds=LEASE_SECONDS), {item.id for item in taken})
+        deadline = self.now + timedelta(seconds=LEASE_SECONDS)
+        alone = taken[0].alone and all(lease.owner != owner for lease in self.leases.values())
+        self.leases[token] = Lease(deadline, {item.id for item in taken}, taken[0].alone, alone, owner)
         for item in taken:
             row = self.rows[item.id]
             assert (item.token, item.attempt, item.alone) == (token, row.attempt + 1, row.alone)
@@ -229,14 +232,18 @@ class Model:
 
     def rescue(self) -> dict[int, str]:
         went = {}
-        for token, lease in list(self.leases.items()):
+        before = dict(self.leases)
+        for token, lease in before.items():
             if lease.deadline >= self.now:
                 continue
+            beside = [other for other in before.values() if other is not lease and (other.alone or not other.suspect)]
+            alone = lease.alone and all(other.owner != lease.owner for other in beside)
             for number in lease.open:
                 row = self.rows[number]
-                fails = row.attempt >= MAX_ATTEMPTS and not row.changed
+                fails = row.attempt >= MAX_ATTEMPTS and alone and not row.changed
+                attempt = row.attempt if alone else min(row.attempt, MAX_ATTEMPTS - 1)
                 row.failure, row.failed_in, row.token = "worker_died", row.state, None
-                row.rest(row.rules.fail if fails else row.rules.back[row.state], attempt=row.attempt, alone=not fails)
+                row.rest(row.rules.fail if fails else row.rules.back[row.state], attempt=attempt, alone=not fails)
                 went[number] = row.state
             del self.leases[token]
         return went
@@ -247,8 +254,8 @@ class Model:
         row.hash = new
         if row.working:
             row.changed = True
-        elif row.state in row.rules.change:
-            row.begin_anew(row.rules.change[row.state])
+        elif row.state in row.rules.change or row.attempt:
+            row.begin_anew(row.rules.change.get(row.state, row.state))
         return True
 
     def retry(self, row: Row) -> bool:
@@ -280,7 +287,7 @@ LOOK = """
 SELECT item.id, item.state, item.attempt, item.token, item.changed, item.content_hash,
        nullif(item.not_before, '-infinity') AS due, failure.trouble, place.alone,
        EXISTS (SELECT FROM lease WHERE lease.token = item.token AND lease.state = item.state) AS held,
-       (SELECT array_agg(from_state || ' ' || to_state ORDER BY id) FROM journal WHERE item_id = item.id) AS moves
+       (SELECT array_agg(from_state || ' ' || to_state ORDER BY id, part) FROM move WHERE item_id = item.id) AS moves
 FROM item
 LEFT JOIN place ON place.item_id = item.id
 LEFT JOIN failure ON failure.item_id = item.id
@@ -396,7 +403,7 @@ class Ledger(RuleBasedStateMachine):
         taken = self.wait(self.store.claim(stage, owner=owner, limit=limit, lease_seconds=LEASE_SECONDS))
         self.model.check_claim(stage, limit, taken)
         if taken:
-            self.model.claim(stage, taken)
+            self.model.claim(stage, taken, owner)
             self.handed += taken
 
     @rule(stage=st.sampled_from(STAGES), kept=st.integers(0, 3))

@@ -22,7 +22,16 @@ NESTED: list[Any] = []
 for _ in range(3000):
     NESTED = [NESTED]
 
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
 BAD: list[tuple[str, Any, str]] = [
+    ("a state that is a list", Done(to=["loaded"]), "list, not str"),  # type: ignore[arg-type]
+    ("a reason that cannot be said", Failed(Unspeakable()), "looking at it raised RuntimeError"),  # type: ignore[arg-type]
+    ("another reason that cannot be said", Skipped(Unspeakable()), "raised|no way|cannot"),  # type: ignore[arg-type]
     ("a NUL byte in the text", Done(node=Node("t", "a\x00b")), "NUL byte at character 1"),
     ("half a surrogate pair in the title", Done(node=Node("\ud800")), "surrogate"),
     ("a NUL byte in the note", Done(note="\x00"), "NUL byte"),

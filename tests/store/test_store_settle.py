@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-import psycopg
 import pytest
 
+from detent.errors import DatabaseBusy
 from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
 from detent.lifecycle import ARTICLE, NODE, RetryPolicy, Trouble
 from detent.store import Settled, Stage, Store
@@ -174,7 +174,7 @@ async def test_settling_twice_says_already_and_writes_once(wiki: Store, query: Q
     [item] = await claimed(wiki, "a")
     outcome = Done(node=Node("t"), found=[NewItem("b", "Article")], checkpoint={"page": 1})
     assert [(await wiki.settle([(item, outcome)]))[0].status for _ in range(2)] == ["applied", "already"]
-    assert query("SELECT count(*) FROM journal WHERE item_id = %s", item.id)[0].count == 2
+    assert query("SELECT count(*) FROM move WHERE item_id = %s", item.id)[0].count == 2
     assert await wiki.tallies.check() == []
 
 
@@ -216,7 +216,7 @@ async def test_state_and_data_are_written_in_one_transaction(wiki: Store, query:
     """ANCESTORS 10: `loaded` was set before the sections existed."""
     await wiki.declare("wiki", "Section", NODE)
     [item] = await claimed(wiki, "a")
-    query("CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$")
+    query("CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE disk_full; END $$")
     query("CREATE TRIGGER fault BEFORE INSERT ON checkpoint FOR EACH ROW EXECUTE FUNCTION fault()")
     outcome = Done(
         node=Node("t"),
@@ -224,7 +224,7 @@ async def test_state_and_data_are_written_in_one_transaction(wiki: Store, query:
         found=[NewItem("a#1", "Section", state="linked")],
         checkpoint={"page": 1},
     )
-    with pytest.raises(psycopg.Error):
+    with pytest.raises(DatabaseBusy):
         await wiki.settle([(item, outcome)])
     for table in ("node", "reference", "checkpoint"):
         assert query(f"SELECT count(*) FROM {table}")[0].count == 0  # noqa: S608  names from this test

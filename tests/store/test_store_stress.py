@@ -173,7 +173,7 @@ def _check_the_journal(query: Query) -> None:
     births = {"Article": {"discovered"}, "File": {"pending", "linked"}}
     labels = {row.id: row.label for row in query("SELECT item.id, label FROM item JOIN kind ON kind.id = kind_id")}
     moves: dict[int, list[Any]] = {}
-    for row in query("SELECT item_id, from_state, to_state, token FROM journal ORDER BY item_id, id"):
+    for row in query("SELECT item_id, from_state, to_state, token FROM move ORDER BY item_id, id, part"):
         moves.setdefault(row.item_id, []).append(row)
     for number, rows in moves.items():
         assert rows[0].from_state in births[labels[number]]

@@ -125,6 +125,15 @@ async def test_damage_is_found_and_repaired_and_work_goes_on(
     assert await wiki.tallies.check() == []
 
 
+async def test_items_in_a_state_that_their_lifecycle_no_longer_has_are_told(wiki: Store, query: Query) -> None:
+    """An older program, which knew another lifecycle, went on settling."""
+    await wiki.add("wiki", "Article", ["a", "b"])
+    for table in ("item", "place", "tally"):
+        query(f"UPDATE {table} SET state = 'archived' WHERE state = 'discovered'")  # noqa: S608
+    [told] = await wiki.tallies.check()
+    assert told.startswith("2 items of wiki/Article are archived, a state that the lifecycle article no longer has")
+
+
 async def test_repairing_a_sound_database_changes_nothing(wiki: Store, query: Query) -> None:
     await wiki.add("wiki", "Article", "abc")
     [item] = await wiki.claim(ARTICLES, owner="w", limit=1)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +17,7 @@ import pytest
 from detent.configuration import Configuration, Project, load
 from detent.sources import Source
 from detent.store import Entry, Store
+from detent.store.embedded import Attachment, attach
 from detent.worker import Crew, Worker, declare
 from detent.worker.board import Board, make_descriptor
 from detent.worker.duty import duties
@@ -52,15 +57,21 @@ class Bench:
             await worker.run(until_idle=True, wait_for_later=wait)
         return worker
 
+    def sources(self, module: str = "workshop") -> list[Source]:
+        """The sources that a module of the workshop declares."""
+        return load_sources([module], PROJECT)
+
     def source(self, name: str) -> Source:
         """A source of the workshop."""
-        found = {source.name: source for source in load_sources(["workshop"], PROJECT)}
+        found = {source.name: source for source in self.sources()}
         return found[name]
 
-    async def crew(self, *, until_idle: bool = True, module: str = "workshop", **flags: object) -> Crew:
-        """Real worker processes for the workshop, which load their sources from a module of it."""
+    async def crew(
+        self, *, until_idle: bool = True, module: str = "workshop", sources: list[Source] | None = None, **flags: object
+    ) -> Crew:
+        """Real worker processes, which load their sources from a module of the workshop."""
         settings = self.settings(**flags)
-        sources = load_sources(["workshop"], PROJECT)
+        sources = self.sources() if sources is None else sources
         found = duties(sources, await declare(self.store, sources), settings)
         told = self.flags(flags)
         return Crew(self.store, settings, found, project=PROJECT, modules=[module], flags=told, until_idle=until_idle)
@@ -135,6 +146,41 @@ class Call:
 
 def _split(line: str) -> list[str]:
     return line.split("\t")
+
+
+class Server:
+    """A PostgreSQL that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / ".detent"
+        self._attachments: list[Attachment] = [attach(self._folder)]
+
+    @property
+    def conninfo(self) -> str:
+        return self._attachments[0].conninfo
+
+    def kill(self, number: signal.Signals) -> None:
+        [file] = self._folder.rglob("postmaster.pid")
+        os.kill(int(file.read_text().splitlines()[0]), number)
+
+    def start(self) -> None:
+        self._attachments.append(attach(self._folder))
+
+    def close(self) -> None:
+        for attachment in self._attachments:
+            attachment.close()
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="detent-outage-"))
+    folder.chmod(0o755)  # the account that PostgreSQL runs under must reach it
+    server = Server(folder)
+    try:
+        yield server
+    finally:
+        server.close()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

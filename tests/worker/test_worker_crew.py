@@ -7,19 +7,24 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from detent.errors import WorkerStartFailed
+from detent.worker.board import Board, make_descriptor
+from detent.worker.spec import Spec
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench
 
-DRIVER = Path(__file__).parent / "workshop" / "driver.py"
+WORKSHOP = str(Path(__file__).parent / "workshop")
+DRIVER = Path(WORKSHOP, "driver.py")
 
 
 def alive(pid: int) -> bool:
@@ -49,6 +54,7 @@ async def driving(bench: Bench, **flags: object) -> AsyncIterator[asyncio.subpro
 async def test_an_item_that_kills_its_worker_fails_with_that_reason_and_its_neighbours_are_done(
     bench: Bench, source: str, processes: int
 ) -> None:
+    """ANCESTORS 11: an item that kills its worker was claimed again for ever."""
     neighbours = [f"work {number}" for number in range(9)]
     await bench.add(bench.source(source), *neighbours[:4], "die now", *neighbours[4:])
     crew = await bench.crew(worker__processes=processes)
@@ -72,6 +78,37 @@ async def test_a_crew_outlives_many_deadly_items(bench: Bench) -> None:
         await running
     assert await bench.states() == dict.fromkeys(deadly, "failed") | {"work 1": "done", "work 2": "done"}
     assert crew.deaths >= 5, "more of them in a row than a crew takes from workers that cannot even start"
+
+
+def open_boards() -> int:
+    """How many boards this process has open."""
+    targets = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return sum("detent-board" in str(target) for target in targets)
+
+
+async def test_the_board_of_a_buried_worker_is_closed_whoever_still_knows_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known: list[Board] = []
+
+    def remembered(descriptor: int) -> Board:
+        known.append(Board(descriptor))
+        return known[-1]
+
+    monkeypatch.setattr("detent.worker.crew.Board", remembered)
+    await bench.add(bench.source("tasks"), "wait gate")
+    crew = await bench.crew(worker__max_attempts=20)
+    async with bench.working(crew) as running:
+        for death in range(1, 4):
+            await bench.called("wait gate", times=death)
+            os.kill(bench.calls()[-1].pid, signal.SIGKILL)
+        await bench.called("wait gate", times=4)
+        assert open_boards() == 1, "that of the living worker"
+        bench.open_gate("gate")
+        await running
+    assert open_boards() == 0
+    assert len(known) == 4
+    assert [(board.held(), board.running()) for board in known] == [([], [])] * 4, "a keeper may still look"
 
 
 async def test_a_killed_workers_items_are_given_back_at_once(bench: Bench) -> None:
@@ -119,7 +156,7 @@ async def test_a_handler_that_blocks_its_worker_over_its_limit_is_given_up(bench
 @pytest.mark.parametrize("source", ["tasks", "chores"])
 @pytest.mark.parametrize("key", ["block gate", "gil 8"])
 async def test_a_lease_is_kept_while_a_handler_blocks_its_worker(bench: Bench, source: str, key: str) -> None:
-    """Longer than the lease of 5 s, and within its time limit."""
+    """ANCESTORS 5: a slow but healthy item ran twice. Longer than the lease of 5 s, and within its time limit."""
     await bench.add(bench.source(source), key)
     crew = await bench.crew()
     async with bench.working(crew) as running:
@@ -160,6 +197,7 @@ async def test_a_worker_with_a_hung_thread_retires_and_another_takes_its_place(b
 
 
 async def test_the_last_of_a_batch_is_not_taken_away_while_it_waits_its_turn(bench: Bench) -> None:
+    """ANCESTORS 6: the last item of a batch was reclaimed while it waited its turn."""
     await bench.add(bench.source("tasks"), "wait gate", "work 1", "work last")
     crew = await bench.crew(worker__concurrency=1)
     other = await bench.crew(until_idle=False)
@@ -175,6 +213,7 @@ async def test_the_last_of_a_batch_is_not_taken_away_while_it_waits_its_turn(ben
 
 
 async def test_a_starting_crew_leaves_alone_what_others_are_working_on(bench: Bench) -> None:
+    """ANCESTORS 8: recovery at start reset what another process was working on."""
     await bench.add(bench.source("tasks"), "wait gate")
     first = await bench.crew(until_idle=False)
     second = await bench.crew(until_idle=False)
@@ -280,7 +319,7 @@ async def test_workers_whose_crew_was_killed_stop_by_themselves(bench: Bench) ->
 
 
 async def test_after_the_whole_crew_was_killed_another_finishes_when_the_lease_has_run_out(bench: Bench) -> None:
-    """No code of the user's takes part in that, and nobody is left who could have given anything back."""
+    """ANCESTORS 9. No code of the user's takes part in that, and nobody is left who could have given anything back."""
     await bench.add(bench.source("tasks"), "wait gate", "work 1", "work 2", "work 3")
     async with driving(bench, worker__concurrency=1) as driver:
         await bench.called("wait gate")
@@ -300,6 +339,7 @@ async def test_after_the_whole_crew_was_killed_another_finishes_when_the_lease_h
 
 
 async def test_an_item_edited_while_it_is_worked_on_is_worked_on_again(bench: Bench) -> None:
+    """ANCESTORS 17: a node edited while it was being processed was not processed again."""
     await bench.add(bench.source("tasks"), "wait gate")
     crew = await bench.crew()
     async with bench.working(crew) as running:
@@ -319,6 +359,24 @@ async def test_a_crew_whose_workers_cannot_start_says_so(bench: Bench) -> None:
             await running
 
 
+def test_a_worker_that_is_given_a_malformed_connection_string_ends_with_the_reason() -> None:
+    with contextlib.ExitStack() as stack:
+        board, (reading, lifeline) = make_descriptor(), os.pipe()
+        for descriptor in (board, reading, lifeline):
+            stack.callback(os.close, descriptor)
+        spec = Spec("host=db port=http password=s3cret", "owner", board, reading, modules=["workshop"], root=WORKSHOP)
+        ended = subprocess.run(
+            [sys.executable, "-m", "detent.worker.process"],
+            input=spec.line(),
+            capture_output=True,
+            check=False,
+            pass_fds=(board, reading),
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(b"The database's connection string cannot be read: its port is no number")
+    assert b"s3cret" not in ended.stderr
+
+
 async def test_a_run_waits_for_what_is_to_be_tried_later(bench: Bench) -> None:
     await bench.add(bench.source("tasks"), "flaky 1", "missing 1", "work 1")
     crew = await bench.crew(retry__base_seconds=0.5)
@@ -326,3 +384,5 @@ async def test_a_run_waits_for_what_is_to_be_tried_later(bench: Bench) -> None:
         await running
     assert await bench.states() == {"flaky 1": "done", "missing 1": "failed", "work 1": "done"}
     assert (await bench.errors())["missing 1"][0] == "not_found"
+    [_, failed, again, _] = await bench.history("flaky 1")
+    assert again.at - failed.at >= timedelta(seconds=0.5), "not before its time"

@@ -139,7 +139,9 @@ async def test_what_a_handler_raises_is_classified_and_its_neighbours_are_done(
     attempts = await bench.attempts()
     assert attempts["missing"] == attempts["gone"] == 1, "permanent trouble is not tried again"
     assert attempts["value"] == attempts["exit"] == attempts["cancelled"] == 3
-    assert (await bench.errors())["value"][1] == "ValueError: odd (3 of 3 attempts failed)"
+    line = throw.__code__.co_firstlineno + 15
+    place = f"test_worker_hands.py:{line}, in throw"
+    assert (await bench.errors())["value"][1] == f"ValueError: odd ({place}) (3 of 3 attempts failed)"
     assert await bench.sound()
 
 
@@ -414,6 +416,22 @@ async def test_a_finished_item_is_settled_while_its_neighbour_in_the_same_thread
     await running
 
 
+async def test_no_thread_is_idle_while_another_has_items_to_begin(bench: Bench) -> None:
+    others = threading.Semaphore(0)
+
+    def handle(item: Item) -> Outcome:
+        if item.key != "a":
+            others.release()
+            return Done()
+        met = [others.acquire(timeout=20) for _ in range(5)]
+        return Done() if all(met) else Failed("the items behind it in its thread waited for it")
+
+    given = source(handle, concurrency=2, batch_size=6, time_limit_seconds=60)
+    await bench.add(given, *"abcdef")
+    await bench.run(given)
+    assert set((await bench.states()).values()) == {"done"}
+
+
 async def test_threads_end_with_their_worker(bench: Bench) -> None:
     before = threading.active_count()
     given = source(lambda item: Done())
@@ -510,9 +528,9 @@ def test_a_board_is_read_by_another_process_and_survives_its_writer() -> None:
         board = Board(descriptor)
         board.hold(7)
         board.hold(8)
-        board.begin(7, 70, 1.5)
-        board.begin(7, 71, 2.5)
-        board.end(7, 70)
+        board.begin([(7, 70)], 1.5)
+        board.begin([(7, 71)], 2.5)
+        board.end([(7, 70)])
         board.drop(8)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
@@ -540,8 +558,8 @@ def test_a_board_has_room_for_the_largest_configuration() -> None:
     board = Board(descriptor)
     assert board.has_room(10_000)
     for number in range(60_000):
-        board.begin(1, number + 1, 1.0)
-    assert not board.has_room(10_000)
+        board.begin([(1, number + 1)], 1.0)
+    assert not board.has_room(70_000)
     assert len(board.running()) == 60_000
     os.close(descriptor)
     assert sys.getsizeof(board) < 1000

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from detent import Done, Handler, Item, Lifecycle, Node, Outcome, Source
+from detent.configuration import load
 from detent.errors import DatabaseAway
 from detent.lifecycle import RetryPolicy
-from detent.store import Stage
+from detent.store import Stage, Store
 from detent.worker.board import Board, make_descriptor
 from detent.worker.duty import place
-from detent.worker.keeper import Keeper, Ward
+from detent.worker.keeper import OWNER, RESCUE_SECONDS, Keeper, Ward
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench
@@ -85,6 +86,7 @@ async def at_work(
 async def test_a_worker_that_lost_its_lease_learns_it_and_writes_nothing(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """ANCESTORS 2 and 7: its late result still landed, and it never learnt that it had lost its claim."""
     handler = Gated()
     async with at_work(bench, handler, "a", "b", "c", concurrency=1, batch_size=3) as (keeper, ward, running):
         await handler.begun.wait()
@@ -106,6 +108,31 @@ async def test_a_worker_that_lost_its_lease_learns_it_and_writes_nothing(
         rows = await (await connection.execute("SELECT title FROM node ORDER BY 1")).fetchall()
     assert [row.title for row in rows] == [f"written by call {number}" for number in (2, 3, 4)]
     assert set((await bench.states()).values()) == {"done"}
+    assert await bench.sound()
+
+
+async def test_a_late_result_does_not_land_on_an_item_that_another_worker_has(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ANCESTORS 2: after a reclaim the first worker's late `loaded` or `failed` still landed."""
+    handler = Gated()
+    async with at_work(bench, handler, "a", concurrency=1, batch_size=1) as (_, ward, running):
+        await handler.begun.wait()
+        await bench.store.rescue(tokens=ward.board.held())
+        [taken] = await bench.store.claim(STAGE, owner="second")
+        handler.gate.set()
+
+        async def refused() -> bool:
+            return "1 items were lost to another worker" in caplog.text
+
+        await bench.until(refused)
+        assert await bench.store.held(taken.token) == [taken]
+        await bench.store.settle([(taken, Done(node=Node("written by the second")))])
+        await running
+    async with bench.store.database.connection() as connection:
+        rows = await (await connection.execute("SELECT title FROM node")).fetchall()
+    assert [row.title for row in rows] == ["written by the second"]
+    assert [entry.owner for entry in await bench.history("a")][2:] == ["second", "second"]
     assert await bench.sound()
 
 
@@ -136,7 +163,7 @@ async def test_the_keeper_gives_up_each_attempt_that_is_over_its_limit(bench: Be
         [slow] = [item for item in items if item.key == "slow"]
         assert slow.attempt == attempt
         board.hold(slow.token)
-        board.begin(slow.token, slow.id, clock.now + 10)
+        board.begin([(slow.token, slow.id)], clock.now + 10)
         await keeper.give_up_overdue(ward)
         assert (await bench.states())["slow"] == "doing", "not before its time"
         clock.now += 13
@@ -156,8 +183,8 @@ async def test_a_handler_that_has_ended_is_not_over_its_limit_while_its_outcome_
     clock = Clock()
     board = Board(make_descriptor())
     [item] = await bench.store.claim(STAGE, owner="worker")
-    board.begin(item.token, item.id, clock.now + 10)
-    board.finish(item.token, item.id)
+    board.begin([(item.token, item.id)], clock.now + 10)
+    board.finish([(item.token, item.id)])
     clock.now += 1000
     await Keeper(bench.store, lease_seconds=300, clock=clock).give_up_overdue(Ward("worker", 0, board, {}))
     assert await bench.states() == {"a": "doing"}
@@ -176,13 +203,26 @@ async def test_burying_finds_leases_that_the_dead_worker_had_not_even_noted(benc
     assert await bench.sound()
 
 
+async def test_burying_one_worker_takes_nothing_from_another_whose_lease_ran_out(bench: Bench) -> None:
+    """While the database was away, nobody could renew; one worker died meanwhile, and the others went on."""
+    await bench.add(Source("source", {"Task": JOB}, [Handler("doing", Gated())]), "a", "b")
+    [dead] = await bench.store.claim(STAGE, owner="dead", limit=1, lease_seconds=0)
+    [alive] = await bench.store.claim(STAGE, owner="alive", limit=1, lease_seconds=0)
+    board = Board(make_descriptor())
+    board.hold(dead.token)
+    keeper = Keeper(bench.store, lease_seconds=300)
+    await keeper.bury(Ward("dead", 0, board, {}))
+    assert (await bench.store.settle([(alive, Done())]))[0].status == "applied"
+    assert (await bench.states())[dead.key] == "todo"
+
+
 async def test_burying_waits_for_a_statement_that_the_dead_worker_had_sent(bench: Bench) -> None:
     source = Source("source", {"Task": JOB}, [Handler("doing", Gated())])
     await bench.add(source, "a")
     [item] = await bench.store.claim(STAGE, owner="dead")
     board = Board(make_descriptor())
     board.hold(item.token)
-    board.begin(item.token, item.id, 1.0)
+    board.begin([(item.token, item.id)], 1.0)
     keeper = Keeper(bench.store, lease_seconds=300)
     async with bench.store.database.transaction() as connection:
         await connection.execute("SELECT FROM lease WHERE token = %s FOR UPDATE", [item.token])
@@ -315,3 +355,26 @@ async def test_after_the_database_was_away_every_keeper_renews_before_anybody_re
     clock.now += 21
     await asyncio.wait_for(stopped.wait(), 10)
     assert done[-1] == "rescue"
+
+
+async def test_dead_work_waits_for_one_lease_and_one_poll_and_for_no_code_of_the_users(bench: Bench) -> None:
+    """ANCESTORS 9: stale work waited for an hour or four, or for user code. Here the whole machine has died, so that
+    nobody gives anything back, and another machine's keeper knows neither the source nor its handlers."""
+    lease_seconds = load(None).worker.lease_seconds
+    assert lease_seconds == 300, "by default"
+    await bench.add(Source("source", {"Task": JOB}, [Handler("doing", Gated())]), "a", "b")
+    bench.store.database.now = datetime(2026, 3, 1, tzinfo=UTC)
+    await bench.store.claim(STAGE, owner="dead", lease_seconds=lease_seconds)
+    clock = Clock()
+
+    async with Store(bench.store.database.conninfo) as elsewhere:
+        keeper = Keeper(elsewhere, lease_seconds=lease_seconds, clock=clock)
+        for seconds, states in ((0, {"doing"}), (lease_seconds, {"doing"}), (RESCUE_SECONDS, {"todo"})):
+            clock.now += seconds
+            bench.store.database.now += timedelta(seconds=seconds)
+            elsewhere.database.now = bench.store.database.now
+            await keeper.run_once()
+            assert set((await bench.states()).values()) == states, f"{clock.now - Clock.now:.0f} s later"
+    assert RESCUE_SECONDS <= 2
+    assert {(await bench.history(key))[-1].owner for key in "ab"} == {OWNER}
+    assert await bench.sound()

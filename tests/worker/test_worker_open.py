@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +21,12 @@ import pytest
 
 import detent
 from detent import Done, Failed, Handler, Item, Lifecycle, NewItem, Node, Outcome, Retry, Source
-from detent.store import Stage
-from detent.worker import in_process
+from detent.errors import UnknownName
+from detent.store import Database, Stage, Store
+from detent.store.notices import CHANNEL
+from detent.worker import Worker, in_process
+from detent.worker.board import Board, make_descriptor
+from detent.worker.keeper import Keeper, Ward
 
 FLAGS: dict[str, object] = {"worker.poll_seconds": 0.1, "worker.lease_seconds": 5, "retry.base_seconds": 0.2}
 
@@ -304,36 +310,79 @@ async def test_a_program_that_blocks_over_the_limit_has_its_attempt_counted(data
         assert await db.store.tallies.check() == []
 
 
-async def test_an_idle_worker_does_next_to_nothing(database: str) -> None:
-    """Its own transactions and its keeper's, counted by the server while it waits for work for some seconds."""
+async def test_an_idle_worker_looks_when_it_is_told_to_and_does_nothing_in_between(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement for each hint, and one rest after it: whoever span in between would rest or ask more often."""
 
     async def handle(item: Item) -> Outcome:
         return Done()
 
-    def commits() -> int:
-        with psycopg.connect(database, autocommit=True) as connection:
-            connection.execute("SELECT pg_stat_force_next_flush()")
-            row = connection.execute(
-                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-            ).fetchone()
-        assert row is not None
-        return int(row[0])
+    counts: Counter[str] = Counter()
+    rested = asyncio.Event()
+    connection, pause = Database.connection, Worker._pause
 
+    def connected(self: Database) -> Any:
+        counts["statements"] += 1
+        return connection(self)
+
+    async def paused(self: Worker, heard: asyncio.Event) -> None:
+        counts["rests"] += 1
+        rested.set()
+        await pause(self, heard)
+
+    flags = {"worker.poll_seconds": 3600, "worker.lease_seconds": 3600}
     async with (
-        detent.open_async(database=database, sources=[source(handle)]) as db,
+        detent.open_async(database=database, sources=[source(handle)], flags=flags) as db,
         in_process.work_here(db.store, db.sources, db.settings) as worker,
     ):
+        monkeypatch.setattr(Worker, "_pause", paused)
         running = asyncio.create_task(worker.run())
-        await asyncio.sleep(3)
-        before = await asyncio.to_thread(commits)
-        processor = time.process_time()
-        await asyncio.sleep(10)
-        used = time.process_time() - processor
-        done = await asyncio.to_thread(commits) - before
+        await rested.wait()
+        await asyncio.to_thread(wait_for, lambda: listeners(database))
+        monkeypatch.setattr(Database, "connection", connected)
+        for _ in range(10):
+            rested.clear()
+            await asyncio.to_thread(hint, database)
+            await rested.wait()
+        monkeypatch.undo()
         worker.stop()
         await running
-    assert done <= 40, f"{done} transactions in 10 s"
-    assert used < 1.0, f"{used:.2f} s of processor time in 10 s"
+
+    assert counts == {"statements": 10, "rests": 11}
+
+
+def hint(database: str) -> None:
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"NOTIFY {CHANNEL}")
+
+
+def listeners(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        found = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query = %s", [f"LISTEN {CHANNEL}"]
+        )
+        return len(found.fetchall())
+
+
+async def test_an_idle_keeper_asks_the_database_once_a_second(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, statements = 0.0, 0
+    keeper = Keeper(store, lease_seconds=300, clock=lambda: now)
+    keeper.wards.append(Ward("somebody", os.getpid(), Board(make_descriptor()), {}))
+    await keeper.run_once()
+    connection = Database.connection
+
+    def connected(self: Database) -> Any:
+        nonlocal statements
+        statements += 1
+        return connection(self)
+
+    monkeypatch.setattr(Database, "connection", connected)
+    for second in range(1, 61):
+        now = float(second)
+        await keeper.run_once()
+
+    assert 0 < statements <= 60
 
 
 def test_opening_closing_and_running_leaves_no_threads_behind(database: str) -> None:
@@ -343,8 +392,23 @@ def test_opening_closing_and_running_leaves_no_threads_behind(database: str) -> 
     wait_for(lambda: threading.active_count() <= before)
 
 
+def test_claiming_by_a_lifecycle_that_nobody_knows_is_an_error_with_a_suggestion(database: str) -> None:
+    with detent.open(database=database, sources=[source(lambda item: None)]) as db:
+        with pytest.raises(UnknownName, match=re.escape("There is no lifecycle 'jobs'. Did you mean 'job'?")):
+            db.claim("jobs", "todo", owner="me")
+        with pytest.raises(UnknownName, match=re.escape("There is no lifecycle 'artikel'. Did you mean 'article'?")):
+            db.claim("artikel", "discovered", owner="me")
+
+
+def test_a_lifecycle_that_somebody_else_declares_can_be_claimed_from(database: str) -> None:
+    with detent.open(database=database) as db, detent.open(database=database) as other:
+        other.declare("source", "Task", JOB)
+        other.add("source", "Task", ["a"])
+        assert [item.key for item in db.claim("job", "todo", owner="me")] == ["a"]
+
+
 async def test_the_verbs_work_without_any_worker(database: str) -> None:
-    async with detent.open_async(database=database, sources=[source(None, "a", "b")], flags=FLAGS) as db:
+    async with detent.open_async(database=database, sources=[source(lambda item: None, "a", "b")], flags=FLAGS) as db:
         assert await db.discover() == 2
         [first, second] = await db.claim(JOB, "todo", owner="me")
         assert await db.renew([first.token]) == {first.token}

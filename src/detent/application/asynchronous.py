@@ -9,30 +9,38 @@ from datetime import datetime
 from pathlib import Path
 
 from detent.application.connecting import connected
+from detent.application.discovery import Discovery, Tell, discover
 from detent.configuration import Configuration, Project
+from detent.errors import InvalidLimit
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import BUILTIN, Lifecycle, RetryPolicy
-from detent.sources import Source
+from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
+from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
 from detent.worker.duty import duties
+from detent.worker.patience import patiently
 
 
 @dataclass(frozen=True)
 class Report:
-    """How a run ended.
-
-    `done` counts the steps of items that this run completed. The rest is about all items of its sources:
-    `failed` counts those that have failed, now and before; `later` those that wait for a later retry, the
-    first of them until `first_due`; `waiting` those that wait for anything else, because their source is
-    paused, or no handler serves their state, or another worker has them.
-    """
+    """How a run ended. `done` is about this run; everything else is about all items of its sources as they are now."""
 
     done: int
+    """How many steps of items this run completed; an item that went through three stages counts three times."""
+
     failed: int
+    """How many items have failed, in this run or before it."""
+
     later: int
+    """How many items wait for a later retry."""
+
     first_due: datetime | None
+    """When the first of those is tried again."""
+
     waiting: int = 0
+    """How many items wait for anything else: their source is paused, no handler serves their state, or another
+    worker has them."""
 
     @property
     def ok(self) -> bool:
@@ -69,7 +77,8 @@ class AsyncDetent:
         lease_seconds: float | None = None,
     ) -> list[Item]:
         """Take up to `limit` items that wait in `state`, under one lease."""
-        stage = Stage(self._lifecycle(lifecycle), state, self.settings.worker.max_attempts)
+        _require_limit(limit)
+        stage = Stage(await self._lifecycle(lifecycle), state, self.settings.worker.max_attempts)
         seconds = lease_seconds or self.settings.worker.lease_seconds
         return await self.store.claim(stage, owner=owner, limit=limit, lease_seconds=seconds)
 
@@ -127,48 +136,68 @@ class AsyncDetent:
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
-        """A page of items; `after` is the `next` of the page before."""
+        """A page of at most `limit` items; `after` is the `next` of the page before."""
+        _require_limit(limit)
         return await self.store.list(
             source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
         )
 
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[int]:
-        """The ids of the items that have this key."""
+        """The ids of the items that have this key, of all sources and labels or of those named.
+
+        A key that no item has is an UnknownName, with a suggestion; the list is never empty.
+        """
         return await self.store.listing.find(key, source=source, label=label)
 
     async def show(self, item: int) -> Story:
-        """All that is known of one item."""
+        """All that is known of one item, by its number; an UnknownName if there is none."""
         return await self.store.show(item)
 
     async def history(self, item: int) -> list[Entry]:
-        """Every move of one item, oldest first."""
-        return await self.store.history(item)
+        """Every move of one item, oldest first, by its number; an UnknownName if there is none."""
+        return (await self.store.show(item)).history
 
-    async def discover(self) -> int:
-        """Let the sources say what items there are; returns how many were new."""
-        await declare(self.store, self.sources)
-        added = 0
-        for source in self.sources:
-            if source.discover is not None:
-                for label, new in _by_label(source.discover()).items():
-                    added += await self.store.add(source.name, label, new)
-        return added
+    async def discover(self, tell: Tell | None = None) -> int:
+        """Let the sources say what items there are; returns how many were new.
+
+        They are added while the sources name them, some thousands at a time, or about every second; after each time,
+        `tell` is called with how many were named so far. A source that fails does not keep the others from being
+        asked: DiscoveryFailed is raised when all were, and what was named is kept.
+        """
+        found = await self._discover(tell)
+        if found.failure is not None:
+            raise found.failure
+        return found.added
 
     async def run(self, *, wait: bool = True) -> Report:
         """Discover, then work in this process until nothing is left to do; with `wait=False` not for items
-        that are to be tried again later."""
-        await self.discover()
+        that are to be tried again later.
+
+        If a source fails to name its items, everything there is gets worked on all the same, and DiscoveryFailed
+        is raised at the end; its `report` is the one that would have been returned.
+        """
+        found = await self._discover()
         kinds = await declare(self.store, self.sources)
-        found = duties(self.sources, kinds, self.settings)
         async with work_here(self.store, self.sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)
-        left = await remaining(self.store, found)
+            report = await patiently(lambda: self._report(kinds, worker.completed))
+        if found.failure is not None:
+            found.failure.report = report
+            raise found.failure
+        return report
+
+    async def _discover(self, tell: Tell | None = None) -> Discovery:
+        await declare(self.store, self.sources)
+        return await discover(self.store, self.sources, tell)
+
+    async def _report(self, kinds: Mapping[tuple[str, str], Kind], completed: int) -> Report:
+        left = await remaining(self.store, duties(self.sources, kinds, self.settings))
         counted = await self._counted(kinds.values())
         failed = sum(count for kind, state, count in counted if state in kind.lifecycle.failures)
         unfinished = sum(
             count for kind, state, count in counted if state in kind.lifecycle.waiting | kind.lifecycle.working
         )
-        return Report(worker.completed, failed, left.later, left.first_due, waiting=unfinished - left.later)
+        return Report(completed, failed, left.later, left.first_due, waiting=unfinished - left.later)
 
     async def _counted(self, kinds: Iterable[Kind]) -> list[tuple[Kind, str, int]]:
         by_name = {(kind.source, kind.label): kind for kind in kinds}
@@ -181,10 +210,15 @@ class AsyncDetent:
         """The folder of the project's own database, if that is the one that is open."""
         return self.project.folder if self.project is not None and self.settings.database is None else None
 
-    def _lifecycle(self, lifecycle: str | Lifecycle) -> Lifecycle:
+    async def _lifecycle(self, lifecycle: str | Lifecycle) -> Lifecycle:
         if isinstance(lifecycle, Lifecycle):
             return lifecycle
-        return self.store.kinds.lifecycles.get(lifecycle) or BUILTIN[lifecycle]
+        if lifecycle not in self.store.kinds.lifecycles:
+            await self.store.kinds.refresh()
+        known = {**BUILTIN, **self.store.kinds.lifecycles}
+        if lifecycle not in known:
+            raise unknown("lifecycle", lifecycle, known)
+        return known[lifecycle]
 
     @property
     def _policy(self) -> RetryPolicy:
@@ -192,27 +226,28 @@ class AsyncDetent:
         return RetryPolicy(self.settings.worker.max_attempts, retry.base_seconds, retry.ceiling_seconds)
 
 
-def _by_label(found: Iterable[NewItem]) -> dict[str, list[NewItem]]:
-    by_label: dict[str, list[NewItem]] = {}
-    for new in found:
-        by_label.setdefault(new.label, []).append(new)
-    return by_label
-
-
 @contextlib.asynccontextmanager
 async def open_async(
     folder: str | Path | None = None,
     *,
     database: str | None = None,
-    sources: Sequence[Source] = (),
+    sources: Source | Sequence[Source] = (),
     flags: Mapping[str, object] | None = None,
 ) -> AsyncIterator[AsyncDetent]:
     """Open the database of a project: `folder`, or the nearest one upward, or the working directory.
 
+    A folder that is named must be there.
+
     `database` names a PostgreSQL server; without it the configured one is used, and without that the
     project's own. `flags` are settings by full name, such as `{"worker.batch_size": 10}`.
     """
+    declared = require_sources(sources)
     async with connected(folder, database=database, flags=flags) as opened:
-        detent = AsyncDetent(opened.store, opened.settings, opened.project, sources)
-        await declare(opened.store, sources)
+        detent = AsyncDetent(opened.store, opened.settings, opened.project, declared)
+        await declare(opened.store, declared)
         yield detent
+
+
+def _require_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidLimit(limit)

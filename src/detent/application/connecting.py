@@ -7,13 +7,17 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 
 from detent.configuration import Configuration, Project, find_project, load
-from detent.errors import DatabaseAway
+from detent.errors import DatabaseAway, FolderMissing, UnreadableConnection
 from detent.store import Store
-from detent.store.embedded import attach
+from detent.store.address import mistake, read
+
+if TYPE_CHECKING:
+    from detent.store.embedded import Attachment
 
 _ANSWER_SECONDS = 10
 
@@ -30,7 +34,9 @@ class Located:
     async def revive(self) -> None:
         """Start the project's own server again if it has ended. A server of somebody else's is left to them."""
         if self._attachments is not None and self.project is not None:
-            self._attachments.enter_context(await asyncio.to_thread(attach, self.project.folder))
+            newer = await _attached(self.project)
+            self._attachments.close()  # not before: a server without users stops
+            self._attachments.enter_context(newer)
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,12 @@ class Connected:
 
 def project_at(folder: str | Path | None) -> Project | None:
     """The project of a folder: that folder if it is named, else the nearest one upward."""
-    return Project(Path(folder).resolve()) if folder is not None else find_project()
+    if folder is None:
+        return find_project()
+    root = Path(folder).resolve()
+    if not root.is_dir():
+        raise FolderMissing(root, file=root.exists())
+    return Project(root)
 
 
 def settings_of(
@@ -77,7 +88,7 @@ async def located(
         return
     project = project or Project(Path.cwd())
     with contextlib.ExitStack() as attachments:
-        attachment = attachments.enter_context(await asyncio.to_thread(attach, project.folder))
+        attachment = attachments.enter_context(await _attached(project))
         yield Located(attachment.conninfo, settings, project, attachments)
 
 
@@ -90,10 +101,23 @@ async def connected(
         yield Connected(store, found)
 
 
+async def _attached(project: Project) -> Attachment:
+    from detent.store.embedded import attach  # not needed where a server is named
+
+    return await asyncio.to_thread(attach, project.folder)
+
+
 async def _require_answer(conninfo: str) -> None:
-    """A server that refuses says why at once; a pool would try again and in the end only say that it did."""
+    """A server that refuses says why at once; a pool would try again and in the end only say that it did.
+
+    A mistake in the connection string is told as one: nobody is to wait until it goes away.
+    """
+    read(conninfo)
     try:
         connection = await psycopg.AsyncConnection.connect(conninfo, connect_timeout=_ANSWER_SECONDS)
         await connection.close()
     except psycopg.Error as error:
+        reason = mistake(error)
+        if reason is not None:
+            raise UnreadableConnection(reason) from None
         raise DatabaseAway(" ".join(str(error).split())) from error

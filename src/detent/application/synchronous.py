@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from detent.application.asynchronous import AsyncDetent, Report, open_async
+from detent.application.discovery import Tell
+from detent.errors import Closed
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle
 from detent.sources import Source
@@ -37,8 +39,11 @@ class Detent:
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in this database's event loop and wait for its result.
 
-        Ctrl-C cancels it, and waits until it has ended; a second one does not wait.
+        Ctrl-C cancels it, and waits until it has ended; a second one does not wait. After `close()` it is refused.
         """
+        if self._loop.is_closed():
+            work.close()
+            raise Closed
         running = _Running(work)
         future = asyncio.run_coroutine_threadsafe(running.run(), self._loop)
         try:
@@ -49,6 +54,7 @@ class Detent:
             raise
 
     def close(self) -> None:
+        """Close the database; after that, no verb can be called. To close it again does nothing."""
         if self._loop.is_closed():
             return
         try:
@@ -139,30 +145,42 @@ class Detent:
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
-        """A page of items; `after` is the `next` of the page before."""
+        """A page of at most `limit` items; `after` is the `next` of the page before."""
         listing = self.asynchronous.items(
             source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
         )
         return self.wait(listing)
 
     def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[int]:
-        """The ids of the items that have this key."""
+        """The ids of the items that have this key, of all sources and labels or of those named.
+
+        A key that no item has is an UnknownName, with a suggestion; the list is never empty.
+        """
         return self.wait(self.asynchronous.find(key, source=source, label=label))
 
     def show(self, item: int) -> Story:
-        """All that is known of one item."""
+        """All that is known of one item, by its number; an UnknownName if there is none."""
         return self.wait(self.asynchronous.show(item))
 
     def history(self, item: int) -> list[Entry]:
-        """Every move of one item, oldest first."""
+        """Every move of one item, oldest first, by its number; an UnknownName if there is none."""
         return self.wait(self.asynchronous.history(item))
 
-    def discover(self) -> int:
-        """Let the sources say what items there are; returns how many were new."""
-        return self.wait(self.asynchronous.discover())
+    def discover(self, tell: Tell | None = None) -> int:
+        """Let the sources say what items there are; returns how many were new.
+
+        They are added while the sources name them, some thousands at a time, or about every second; after each time,
+        `tell` is called, from another thread, with how many were named so far. A source that fails does not keep the
+        others from being asked: DiscoveryFailed is raised when all were, and what was named is kept.
+        """
+        return self.wait(self.asynchronous.discover(tell))
 
     def run(self, *, wait: bool = True) -> Report:
-        """Discover, then work until nothing is left to do; with `wait=False` not for items of a later retry."""
+        """Discover, then work until nothing is left to do; with `wait=False` not for items of a later retry.
+
+        If a source fails to name its items, everything there is gets worked on all the same, and DiscoveryFailed
+        is raised at the end; its `report` is the one that would have been returned.
+        """
         return self.wait(self.asynchronous.run(wait=wait))
 
     async def _closing(self) -> None:
@@ -198,10 +216,12 @@ def open(  # noqa: A001  detent.open() reads well, like gzip.open()
     folder: str | Path | None = None,
     *,
     database: str | None = None,
-    sources: Sequence[Source] = (),
+    sources: Source | Sequence[Source] = (),
     flags: Mapping[str, object] | None = None,
 ) -> Detent:
     """Open the database of a project: `folder`, or the nearest one upward, or the working directory.
+
+    A folder that is named must be there.
 
     `database` names a PostgreSQL server; without it the configured one is used, and without that the
     project's own, which is started in the project's `.detent` folder.

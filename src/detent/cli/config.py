@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import document
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from detent.configuration import Explained
+    from detent.configuration import Explained, Project
 
 
 @click.command(cls=Command, short_help="Show every setting and where it comes from.")
@@ -24,14 +25,15 @@ def config(session: Session, json_: bool) -> None:
     """Show every setting: its value in force, and whether that is from a flag, the environment, detent.toml
     or the default. Passwords are hidden.
 
+    What a handler declares for itself, in your modules, wins over [worker] in detent.toml and over the defaults;
+    [stage.NAME] in detent.toml, the environment and flags win over that.
+
     \b
     Examples:
       detent config
       detent --database postgresql://db.example/detent config
       DETENT_WORKER_PROCESSES=4 detent config --json
     """
-    from detent.cli.output import document, plain, table
-
     project, explained = session.found(), session.settings().explain()
     if json_:
         document(
@@ -42,6 +44,12 @@ def config(session: Session, json_: bool) -> None:
             }
         )
         return
+    _show(session, project, explained)
+
+
+def _show(session: Session, project: Project | None, explained: list[Explained]) -> None:
+    from detent.cli.drawing import plain, table
+
     place = f"of the project {project.root}" if project else "outside of any project"
     session.say(f"Settings {place}:")
     shown = table("Setting", "Value", "From", wide=["Value"])
@@ -56,4 +64,8 @@ def _value(each: Explained) -> str:
     if isinstance(each.value, list):
         return ", ".join(each.value)
     value = f"{each.value:g}" if isinstance(each.value, float) else str(each.value)
-    return f"{value} {each.unit}" if each.unit else value
+    return f"{value} {_singular(each.unit) if each.value == 1 else each.unit}" if each.unit else value
+
+
+def _singular(unit: str) -> str:
+    return unit.removesuffix("es") if unit.endswith("sses") else unit.removesuffix("s")

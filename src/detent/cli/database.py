@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.options import Group, as_json, with_session
+from detent.cli.output import document, size
 from detent.cli.reset import confirm
 from detent.cli.session import Session
 from detent.errors import DatabaseAway, DetentError
@@ -44,12 +45,17 @@ def info(session: Session, json_: bool) -> None:
       detent db info
       detent db info --json
     """
-    from detent.cli.output import document, plain, table
-
+    session.require_project()
     found = _information(session)
     if json_:
         document(found)
-        return
+    else:
+        _show(session, found)
+
+
+def _show(session: Session, found: dict[str, Any]) -> None:
+    from detent.cli.drawing import plain, table
+
     shown = table("", "", wide=[""])
     shown.show_header = False
     for name, value in _lines(found):
@@ -87,8 +93,6 @@ def check(session: Session, repair: bool, json_: bool) -> int:
 
     problems, repaired = session.with_store(checked)
     if json_:
-        from detent.cli.output import document
-
         document({"ok": not problems, "problems": problems, "repaired": repaired})
     else:
         _report(session, problems, repaired, repair)
@@ -120,10 +124,11 @@ def upgrade(session: Session) -> None:
 @database.command("prune", short_help="Drop old moves from the journal.")
 @click.option("--before", metavar="DATE", help="Drop moves made before this day or time (UTC), such as 2025-06-30.")
 @click.option("--keep-days", type=click.IntRange(1), help="Drop moves older than this many days.")
+@click.option("--yes", is_flag=True, help="Do not ask, even if all that the journal has is dropped.")
 @with_session
-def prune(session: Session, before: str | None, keep_days: int | None) -> None:
+def prune(session: Session, before: str | None, keep_days: int | None, yes: bool) -> None:
     """Drop old moves from the journal; items keep their state and data. Whole months are dropped at a time, once
-    all of a month is old enough.
+    all of a month is old enough. A time that is still to come drops this month too, so that is asked about first.
 
     Without an option, the setting journal.retention_days says what is old.
 
@@ -135,6 +140,8 @@ def prune(session: Session, before: str | None, keep_days: int | None) -> None:
 
     async def pruned(opened: Connected) -> None:
         moment = _limit(before, keep_days or opened.settings.journal.retention_days)
+        if moment > datetime.now(UTC):
+            confirm(f"{before} is still to come. Drop what the journal has of this month too?", yes)
         dropped = await opened.store.journal.prune(moment)
         months = ", ".join(name.removeprefix("journal_").replace("_", "-") for name in dropped)
         limit = f"{moment:%Y-%m-%d %H:%M} UTC"
@@ -189,8 +196,8 @@ def stop(session: Session, yes: bool) -> None:
         return
     users = describe(project.folder).users
     if users:
-        who = ", ".join(map(str, users))
-        confirm(f"The server is used by the processes {who}. Stop it all the same?", yes)
+        who = f"process{'es' if len(users) > 1 else ''} {', '.join(map(str, users))}"
+        confirm(f"The server is used by the {who}. Stop it all the same?", yes)
     ran = stop_server(project.folder)
     session.say(f"The server in {project.folder} {'has stopped' if ran else 'was not running'}.")
 
@@ -243,8 +250,6 @@ def _ask(session: Session) -> tuple[Facts | None, str | None]:
 
 
 def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from detent.cli.output import size
-
     schema = f"{found['schema_version']} of {found['newest_schema_version']}, the newest that this program knows"
     lines = [
         ("Server", "Detent's own" if found["server"] == "own" else "given by the settings"),

@@ -16,7 +16,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
-from detent.cli.output import duration, number, plain, table
+from detent.cli.drawing import plain, table
+from detent.cli.output import duration, number
 from detent.cli.progress import StageProgress
 
 LINE_SECONDS = 5.0
@@ -28,6 +29,9 @@ class Display(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+    def found(self, count: int) -> None:
+        """Show how many items the sources have named so far."""
 
     def show(self, stages: Sequence[StageProgress]) -> None:
         """Show how far the work is."""
@@ -52,6 +56,7 @@ class LineDisplay:
         self._shown: dict[tuple[str, str, str], tuple[int, ...]] = {}
         self._latest: Sequence[StageProgress] = ()
         self._printed_at = float("-inf")
+        self._found_at = time.monotonic()
         self._note: str | None = None
 
     def __enter__(self) -> Self:
@@ -62,6 +67,11 @@ class LineDisplay:
     ) -> None:
         if self._shown:
             self._print()
+
+    def found(self, count: int) -> None:
+        if time.monotonic() - self._found_at >= self._every:
+            self._found_at = time.monotonic()
+            self.say(_found(count))
 
     def show(self, stages: Sequence[StageProgress]) -> None:
         self._latest = stages
@@ -78,8 +88,9 @@ class LineDisplay:
 
     def _print(self) -> None:
         for stage in self._latest:
-            place, facts = (stage.source, stage.label, stage.stage), (stage.done, stage.total, stage.failed)
-            if self._shown.get(place) != facts:
+            place = (stage.source, stage.label, stage.stage)
+            facts = (stage.done, stage.total, stage.failed, stage.failed_in_all, stage.again)
+            if stage.total and self._shown.get(place) != facts:
                 self._shown[place] = facts
                 self._printed_at = time.monotonic()
                 self._console.print(plain(f"{_clock()} {line(stage)}"), soft_wrap=True)
@@ -116,6 +127,10 @@ class LiveDisplay:
             self._live.stop()
         self._terminal.close()
 
+    def found(self, count: int) -> None:
+        self.note(_found(count))
+        self._refresh()
+
     def show(self, stages: Sequence[StageProgress]) -> None:
         self._stages = stages
         self._refresh()
@@ -132,11 +147,11 @@ class LiveDisplay:
             self._live.update(self._picture(), refresh=True)
 
     def _picture(self) -> RenderableType:
-        shown = table(
-            "Source", "Label", "Stage", "Done", "", "Rate", "Left", "Failed", numbers=["Done", "Rate", "Left"]
-        )
-        for stage in self._stages:
-            failed = Text(number(stage.failed), style="red" if stage.failed else "")
+        names = ("Source", "Label", "Stage", "Done", "", "Rate", "Left", "Again", "Failed")
+        shown = table(*names, numbers=["Done", "Rate", "Left", "Again"])
+        stages = [stage for stage in self._stages if stage.total]
+        for stage in stages:
+            failed = Text(_failed(stage), style="red" if stage.failed or stage.failed_in_all else "")
             shown.add_row(
                 plain(stage.source),
                 plain(stage.label),
@@ -145,12 +160,14 @@ class LiveDisplay:
                 ProgressBar(total=max(1, stage.total), completed=stage.done, width=20),
                 rate(stage),
                 duration(stage.left_seconds) if stage.left_seconds is not None else "",
+                number(stage.again) if stage.again else "",
                 failed,
             )
+        picture = shown if stages else Group()
         if self._ended:
-            return shown
+            return picture
         running = f"{duration(round(time.monotonic() - self._began))}; Ctrl-C stops after what is being worked on"
-        return Group(shown, Text(self._note or running, style="dim" if self._note is None else "yellow"))
+        return Group(picture, Text(self._note or running, style="dim" if self._note is None else "yellow"))
 
 
 class _Terminal:
@@ -195,21 +212,33 @@ class _Terminal:
 
 
 def line(stage: StageProgress) -> str:
-    """`wiki/Article claimed: 120 of 1,003 done, 45/s, about 20 s left, 3 failed`."""
+    """`wiki/Article claimed: 120 of 1,003 done, 45/s, about 20 s left, 2 to be tried again, 3 failed`."""
     parts = [f"{number(stage.done)} of {number(stage.total)} done"]
     if stage.rate:
         parts.append(rate(stage))
     if stage.left_seconds is not None:
         parts.append(f"about {duration(stage.left_seconds)} left")
+    if stage.again:
+        parts.append(f"{number(stage.again)} to be tried again")
     if stage.failed:
         parts.append(f"{number(stage.failed)} failed")
+    if stage.failed_in_all:
+        parts.append(f"{number(stage.failed_in_all)} failed in all")
     return f"{stage.source}/{stage.label} {stage.stage}: {', '.join(parts)}"
+
+
+def _failed(stage: StageProgress) -> str:
+    return f"{number(stage.failed_in_all)} in all" if stage.failed_in_all else number(stage.failed)
 
 
 def rate(stage: StageProgress) -> str:
     if not stage.rate:
         return ""
     return f"{stage.rate:,.0f}/s" if stage.rate >= 10 else f"{stage.rate:.1f}/s"
+
+
+def _found(count: int) -> str:
+    return f"Looking for items: found {number(count)} so far."
 
 
 def _clock() -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from detent.cli.output import counted, number
 from detent.cli.shift import waiting
-from detent.cli.standing import DONE, FAILED, STOPPED, WAITING, Standing, standings
+from detent.cli.standing import DONE, FAILED, STOPPED, WAITING, WORKING, Standing, standings
 from detent.store import Kind, Store
 from detent.worker import Remaining, remaining
 from detent.worker.duty import Duty
@@ -27,11 +27,12 @@ async def ending(
 ) -> Ending:
     """How the items of these kinds stand now that the workers have gone."""
     names = {(kind.source, kind.label) for kind in kinds}
-    known = [kind for kind in await store.kinds.select() if (kind.source, kind.label) in names]
-    counts = standings(known, await store.count_by_state())
+    everything = standings(await store.kinds.select(), await store.count_by_state())
+    counts = [each for each in everything if (each.kind.source, each.kind.label) in names]
     if stopped_by is not None:
         return _stopped(counts, stopped_by)
-    return _finished(counts, duties, await remaining(store, duties))
+    others = [each for each in everything if each not in counts and each.of(WAITING) and not each.of(WORKING)]
+    return _finished(counts, others, duties, await remaining(store, duties))
 
 
 def _stopped(counts: Sequence[Standing], number_: signal.Signals) -> Ending:
@@ -42,7 +43,9 @@ def _stopped(counts: Sequence[Standing], number_: signal.Signals) -> Ending:
     return Ending(f"Stopped: {', '.join(parts)}. Nothing is lost: the next run goes on from here.", 128 + number_)
 
 
-def _finished(counts: Sequence[Standing], duties: Sequence[Duty], left: Remaining) -> Ending:
+def _finished(
+    counts: Sequence[Standing], others: Sequence[Standing], duties: Sequence[Duty], left: Remaining
+) -> Ending:
     total, done, failed = (sum(each.of(what) for each in counts) for what in (None, DONE, FAILED))
     sentences = [_failures(counts, failed, total)] if failed else []
     if left.later and left.first_due:
@@ -53,11 +56,21 @@ def _finished(counts: Sequence[Standing], duties: Sequence[Duty], left: Remainin
         sentences.append(
             f"{number(rest)} of {counted(total, 'item')} {_are(rest)} left: `detent run` goes on with them"
         )
+    if others and not sentences:
+        sentences.append(_all_done(total, " of this run's sources"))
+    sentences += [
+        f"{counted(each.of(WAITING), 'item')} of {each.kind} left, whose source is in none of this run's modules"
+        for each in others
+    ]
     if sentences:
         return Ending(". ".join(sentences), SOME_FAILED if failed else SOME_LEFT)
+    return Ending(f"{_all_done(total)}.", ALL_DONE)
+
+
+def _all_done(total: int, whose: str = "") -> str:
     if not total:
-        return Ending("Nothing to do: the sources have no items.", ALL_DONE)
-    return Ending("The one item is done." if total == 1 else f"All {number(total)} items are done.", ALL_DONE)
+        return "Nothing to do: the sources have no items"
+    return f"The one item{whose} is done" if total == 1 else f"All {number(total)} items{whose} are done"
 
 
 def _failures(counts: Sequence[Standing], failed: int, total: int) -> str:

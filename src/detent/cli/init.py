@@ -8,6 +8,7 @@ import click
 
 from detent.cli.options import Command, with_session
 from detent.cli.session import Session
+from detent.errors import DetentError
 
 _NEXT = """\
 Next:
@@ -31,27 +32,24 @@ def init(session: Session, folder: Path | None) -> None:
       detent init
       detent init notes
     """
-    from detent.configuration import Project
+    from detent.configuration import Project, load
 
     project = Project((folder or session.project or Path.cwd()).resolve())
     try:
         made = [*_make_folder(project.folder), *_make_settings(project.file)]
     except OSError as error:
-        raise click.ClickException(f"{project.root} cannot become a project: {error.strerror}.") from error
+        raise DetentError(f"{project.root} cannot become a project: {error.strerror}.") from error
     words = f"Made {' and '.join(made)}" if made else "Nothing was to be made"
     click.echo(f"{words}: {project.root} is a project.")
-    click.echo(_NEXT)
+    if not load(project).handlers.modules:
+        click.echo(_NEXT)
 
 
 def _make_folder(folder: Path) -> list[str]:
-    from detent.store.embedded.folder import make_folder
+    from detent.store.embedded.folder import make_project_folder
 
-    if folder.is_dir():
-        return []
     folder.parent.mkdir(parents=True, exist_ok=True)
-    make_folder(folder, 0o711)
-    (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-    return [folder.name]
+    return [folder.name] if make_project_folder(folder) else []
 
 
 def _make_settings(file: Path) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from detent.cli.options import Command, as_json, filters, with_session
+from detent.cli.output import ago, document, moment
 from detent.cli.selection import Selection
 from detent.cli.session import Session
 
@@ -57,8 +58,6 @@ def items(
     selection = Selection(source, label, state, error_kind)
 
     async def listed(opened: Connected) -> None:
-        from detent.cli.output import document
-
         await selection.kinds(opened.store)
         page = await opened.store.list(
             source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
@@ -79,7 +78,7 @@ def items(
 
 
 def _table(page: Page) -> Table:
-    from detent.cli.output import ago, plain, table
+    from detent.cli.drawing import plain, table
 
     shown = table("Source", "Label", "Key", "State", "Since", "Reason", wide=["Key", "Reason"])
     for item in page.items:
@@ -90,12 +89,12 @@ def _table(page: Page) -> Table:
 
 def _reason(item: Listed) -> str:
     """Why an item failed, or last failed, and what becomes of it."""
-    from detent.cli.output import moment
-
     if item.error_kind is None:
         return ""
-    again = f"; again after {moment(item.not_before)}" if item.not_before else ""
-    return f"{item.error_kind}: {item.error}"[:_LONGEST_REASON] + f" (attempt {item.attempt}{again})"
+    reason = f"{item.error_kind}: {item.error}"[:_LONGEST_REASON]
+    if item.not_before:
+        return f"{reason} (attempt {item.attempt}; again after {moment(item.not_before)})"
+    return reason if reason.endswith("attempts failed)") else f"{reason} (attempt {item.attempt})"
 
 
 def _command(session: Session, selection: Selection, limit: int, mark: str) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import document
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def lifecycles(session: Session, name: str | None, diagram: bool, json_: bool) -
       detent lifecycles article
       detent lifecycles node --mermaid > node.mmd
     """
-    from detent.cli.output import document
     from detent.lifecycle import mermaid
 
     if diagram and (name is None or json_):
@@ -71,7 +71,7 @@ def _choose(name: str, known: dict[str, Lifecycle]) -> Lifecycle:
 
 
 def _list(session: Session, chosen: list[Lifecycle]) -> None:
-    from detent.cli.output import table
+    from detent.cli.drawing import table
 
     shown = table("Lifecycle", "Begins", "Waiting", "Working", "Failed", wide=["Waiting", "Working"])
     for each in chosen:
@@ -82,7 +82,7 @@ def _list(session: Session, chosen: list[Lifecycle]) -> None:
 
 
 def _show(session: Session, lifecycle: Lifecycle) -> None:
-    from detent.cli.output import plain, table
+    from detent.cli.drawing import plain, table
     from detent.cli.standing import STYLES, meaning
     from detent.lifecycle import mermaid
 

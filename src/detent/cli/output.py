@@ -1,65 +1,20 @@
-"""How things look: tables, numbers, times, and JSON documents."""
+"""How things are said: numbers and times for people, JSON documents for programs."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-_UNBOUNDED = 10_000
-_NARROWEST = 16
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def console(*, stderr: bool = False, color: bool = True) -> Console:
-    """Where to print. Lines that go into a file or a pipe are as long as they need to be."""
-    stream = sys.stderr if stderr else sys.stdout
-    return _Console(
-        stderr=stderr,
-        no_color=None if color else True,
-        width=None if stream.isatty() else _UNBOUNDED,
-        markup=False,
-        highlight=False,
-        emoji=False,
-    )
-
-
-def table(*columns: str, numbers: Sequence[str] = (), wide: Sequence[str] = ()) -> Table:
-    """A table without lines; `numbers` are the columns set to the right, `wide` those that may wrap."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        made.add_column(
-            column,
-            justify="right" if column in numbers else "left",
-            no_wrap=column not in wide,
-            min_width=_NARROWEST if column in wide and column else None,
-            overflow="fold" if column in wide else "ellipsis",
-        )
-    return made
 
 
 def document(value: object) -> None:
     """Print one JSON document."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
-
-
-def plain(text: object, *, style: str = "") -> Text:
-    """A text from outside, as it can be shown: what would move the cursor is written out."""
-    shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in str(text))
-    return Text(shown, style=style)
 
 
 def number(count: int) -> str:
@@ -119,7 +74,3 @@ def _as_json(value: Any) -> object:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{value!r} has no place in a JSON document.")
-
-
-def _escaped(letter: str) -> str:
-    return " " if letter in "\n\t" else letter.encode("unicode_escape").decode()

@@ -3,27 +3,56 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import gc
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
 
 import click
 
-from detent.cli.completion import completion
-from detent.cli.config import config
-from detent.cli.database import database
-from detent.cli.init import init
-from detent.cli.items import items
-from detent.cli.lifecycles import lifecycles
 from detent.cli.options import Group, ReaderGone, global_options
-from detent.cli.reset import reset
-from detent.cli.retry import retry
-from detent.cli.run import run, work
-from detent.cli.sources import pause, resume, sources
-from detent.cli.status import status
-from detent.cli.story import show
 from detent.errors import DetentError
 
-MISTAKE, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
+MISTAKE, UNEXPECTED, UNWRITABLE, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
+_SELDOM = 50_000
+_NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+_COMMANDS = {
+    "init": "init.init",
+    "run": "run.run",
+    "work": "run.work",
+    "status": "status.status",
+    "sources": "sources.sources",
+    "items": "items.items",
+    "show": "story.show",
+    "retry": "retry.retry",
+    "reset": "reset.reset",
+    "pause": "sources.pause",
+    "resume": "sources.resume",
+    "lifecycles": "lifecycles.lifecycles",
+    "config": "config.config",
+    "db": "database.database",
+    "completion": "completion.completion",
+}
+"""Where each command is, in the order of the help."""
+
+
+class Commands(Mapping[str, click.Command]):
+    """The commands by name. Only the module of the one that is asked for is imported."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, attribute = _COMMANDS[name].split(".")
+        command: click.Command = getattr(import_module(f"detent.cli.{module}"), attribute)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
 
 
 @click.group(
@@ -32,11 +61,12 @@ MISTAKE, UNEXPECTED, INTERRUPTED, BROKEN_PIPE = 2, 70, 130, 141
     epilog="""\b
 Exit status:
     0   it is done
-    1   items failed, or a check found problems
+    1   items failed, a source could not name its items, or a check found problems
     2   a mistake in the command or the settings, or the database cannot be used; nothing was changed
     3   nothing failed, but something is left: items that wait for a later retry, or that nobody works on
    70   an error in Detent itself
-  130   stopped by Ctrl-C (128 + the signal's number; 143: by SIGTERM)
+   74   the output cannot be written
+  130   stopped by Ctrl-C, or by the answer no (128 + the signal's number; 143: by SIGTERM)
 
 \b
 Begin with:
@@ -58,23 +88,20 @@ def program() -> None:
 
 
 program.params.extend(global_options())
-for command in (
-    *(init, run, work, status, sources, items, show, retry, reset, pause, resume),
-    *(lifecycles, config, database, completion),
-):
-    program.add_command(command)
+program.commands = Commands()  # type: ignore[assignment]  # click only reads it
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit. A user's mistake is a sentence, not a stack trace."""
-    sys.exit(_status(arguments))
+    gc.set_threshold(_SELDOM)  # what is imported is no garbage, and looking through it takes time
+    status = _status(arguments)
+    gc.freeze()  # nor is it looked through on the way out
+    sys.exit(status)
 
 
 def _status(arguments: list[str] | None) -> int:
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
+        _prepare_streams()
         status = program.main(arguments, prog_name="detent", standalone_mode=False)
         sys.stdout.flush()
         return status if isinstance(status, int) else 0
@@ -86,15 +113,35 @@ def _status(arguments: list[str] | None) -> int:
     except (KeyboardInterrupt, click.Abort):
         return _complain("Stopped.", INTERRUPTED)
     except (ReaderGone, BrokenPipeError):
-        return _leave_quietly()
+        return _leave_quietly(BROKEN_PIPE)
     except Exception as error:
         if _wants_trace(arguments):
             raise
-        return _complain(_unexpected(error), UNEXPECTED)
+        return _unforeseen(error)
+
+
+def _prepare_streams() -> None:
+    """Letters that cannot be written are written out. Complaints may go nowhere; results may not."""
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "it is closed (> /dev/null does without it)")
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _unforeseen(error: Exception) -> int:
+    """Tell what the machine refuses from what is a mistake of ours."""
+    if isinstance(error, OSError) and error.errno in _NO_WRITING and error.filename is None:
+        return _leave_quietly(_complain(f"The output cannot be written: {error.strerror}.", UNWRITABLE))
+    if isinstance(error, FileNotFoundError) and _homeless():
+        return _complain("The working directory does not exist any more. Change to another one.", MISTAKE)
+    return _complain(_unexpected(error), UNEXPECTED)
 
 
 def _complain(sentence: str, status: int) -> int:
-    with contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(OSError):
         click.echo(sentence, err=True)
     return status
 
@@ -111,9 +158,18 @@ def _wants_trace(arguments: list[str] | None) -> bool:
     return "--trace" in given or bool(os.environ.get("DETENT_TRACE"))
 
 
-def _leave_quietly() -> int:
-    """Whoever read our output has gone (`detent items | head`), so nothing more is written to it."""
+def _homeless() -> bool:
+    """Whether the working directory has been removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _leave_quietly(status: int) -> int:
+    """Nothing more is written to the output: whoever read it has gone (`detent items | head`), or it is full."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(nowhere, sys.stdout.fileno())
-    return BROKEN_PIPE
+    return status

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,20 @@ _FORWARD = (Event.CLAIM, Event.STEP, Event.DONE, Event.SKIP, Event.BACK)
 
 
 @dataclass(frozen=True)
+class Later:
+    """Items that failed for a passing reason: how many are to be tried again, and how soon the first of them."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
 class StageProgress:
-    """One stage of one source's label. `left_seconds` is None where nothing can be said."""
+    """One stage of one source's label. `left_seconds` is None where nothing can be said.
+
+    `failed` counts what failed in this stage. Where the state of failed items does not tell which stage that was,
+    `failed_in_all` of the label's last stage has them.
+    """
 
     source: str
     label: str
@@ -28,6 +40,8 @@ class StageProgress:
     total: int
     working: int
     failed: int
+    failed_in_all: int
+    again: int
     rate: float
     left_seconds: float | None
 
@@ -51,17 +65,39 @@ class Pace:
         return max(0.0, (last - first) / (ended - began)) if ended > began else 0.0
 
 
+@dataclass
+class Fallen:
+    """How many items had a stage behind them and failed later on, where their state does not tell: seen from how
+    those that passed became fewer when those that failed became more."""
+
+    passed: int = 0
+    failed: int = 0
+    count: int = 0
+
+    def note(self, passed: int, failed: int) -> None:
+        fell = max(0, min(self.passed - passed, failed - self.failed))
+        self.count = min(self.count + fell, failed)
+        self.passed, self.failed = passed, failed
+
+
 def passed(lifecycle: Lifecycle, waiting: str) -> frozenset[str]:
     """The states of items that have a stage behind them: work alone does not lead back to where it waits.
 
-    Items that failed are not among them.
+    Items that failed are among them only if they can have failed in no other stage than a later one.
     """
     before = {waiting}
-    while True:
-        more = {move.state for move in lifecycle.moves if move.to in before and move.event in _FORWARD} - before
-        if not more:
-            return frozenset(set(lifecycle.states) - before - lifecycle.failures)
+    while more := {move.state for move in lifecycle.moves if move.to in before and move.event in _FORWARD} - before:
         before |= more
+    behind = set(lifecycle.states) - before
+    return frozenset(state for state in behind if failing(lifecycle, state) <= behind)
+
+
+def failing(lifecycle: Lifecycle, failure: str) -> set[str]:
+    """The stages, by their working states, that can end in this failure; none for a state that is no failure."""
+    found = {move.state for move in lifecycle.moves if move.event is Event.FAIL and move.to == failure}
+    while earlier := {move.state for move in lifecycle.moves if move.event is Event.STEP and move.to in found} - found:
+        found |= earlier
+    return found & {lifecycle.claimed(state) for state in lifecycle.waiting}
 
 
 class Progress:
@@ -71,36 +107,62 @@ class Progress:
         places = [(kind, duty) for duty in duties for kind in duty.kinds]
         self._places = sorted(places, key=lambda place: _order(*place))
         self._paces = [Pace() for _ in self._places]
+        self._fallen = [Fallen() for _ in self._places]
 
-    def update(self, tallies: Iterable[Tally], now: float) -> list[StageProgress]:
-        """Take new counts, and say how far each stage is."""
+    @property
+    def places(self) -> list[tuple[Kind, str]]:
+        """Where the items of each stage wait."""
+        return [(kind, duty.stage.waiting) for kind, duty in self._places]
+
+    def update(self, tallies: Iterable[Tally], now: float, later: Sequence[Later] = ()) -> list[StageProgress]:
+        """Take new counts, and say how far each stage is. `later` has what waits in each of the places."""
         counts: dict[tuple[str, str], dict[str, int]] = {}
         for line in tallies:
             counts.setdefault((line.source, line.label), {})[line.state] = line.count
         return [
-            _stage(kind, duty, counts.get((kind.source, kind.label), {}), pace, now)
-            for (kind, duty), pace in zip(self._places, self._paces, strict=True)
+            self._stage(number, counts.get((kind.source, kind.label), {}), now, later or [Later()] * len(self._places))
+            for number, (kind, _) in enumerate(self._places)
         ]
 
+    def _stage(self, number: int, states: Mapping[str, int], now: float, later: Sequence[Later]) -> StageProgress:
+        (kind, duty), pace, fallen = self._places[number], self._paces[number], self._fallen[number]
+        lifecycle, stage = kind.lifecycle, duty.stage
+        behind = passed(lifecycle, stage.waiting)
+        failures = {state: failing(lifecycle, state) for state in lifecycle.failures}
+        fallen.note(_count(states, behind), _count(states, failures.keys() - behind))
+        done, total = fallen.passed + fallen.count, sum(states.values())
+        pace.note(now, done)
+        same = [place for place, (other, _) in enumerate(self._places) if other.id == kind.id]
+        shared = {state for state, stages in failures.items() if len(stages) > 1}
+        waiting = [later[place] for place in same if place <= number]
+        return StageProgress(
+            source=kind.source,
+            label=kind.label,
+            stage=stage.working,
+            done=done,
+            total=total,
+            working=states.get(stage.working, 0),
+            failed=_count(states, {state for state, stages in failures.items() if stages == {stage.working}}),
+            failed_in_all=_count(states, shared) if number == same[-1] else 0,
+            again=later[number].count,
+            rate=pace.rate,
+            left_seconds=_left_seconds(total - fallen.passed - fallen.failed, waiting, pace.rate),
+        )
 
-def _stage(kind: Kind, duty: Duty, states: Mapping[str, int], pace: Pace, now: float) -> StageProgress:
-    behind = passed(kind.lifecycle, duty.stage.waiting)
-    done = sum(count for state, count in states.items() if state in behind)
-    failed = sum(count for state, count in states.items() if state in kind.lifecycle.failures)
-    total = sum(states.values())
-    pace.note(now, done)
-    left = total - done - failed
-    return StageProgress(
-        source=kind.source,
-        label=kind.label,
-        stage=duty.stage.working,
-        done=done,
-        total=total,
-        working=states.get(duty.stage.working, 0),
-        failed=failed,
-        rate=pace.rate,
-        left_seconds=left / pace.rate if pace.rate and left else None,
-    )
+
+def _count(states: Mapping[str, int], wanted: Collection[str]) -> int:
+    return sum(count for state, count in states.items() if state in wanted)
+
+
+def _left_seconds(left: int, waiting: Sequence[Later], rate: float) -> float | None:
+    """How long the rest takes at this rate, and at least until what waits is due. None if most of it waits, since
+    that may fail again, or if it is no second."""
+    later = sum(each.count for each in waiting)
+    due_now = left - later
+    if not rate or due_now <= later:
+        return None
+    seconds = max([due_now / rate, *(each.seconds for each in waiting if each.count)])
+    return seconds if seconds >= 1.0 else None
 
 
 def _order(kind: Kind, duty: Duty) -> tuple[str, str, int]:

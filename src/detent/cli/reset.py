@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from detent.cli.options import Command, filters, with_session
+from detent.cli.output import counted
 from detent.cli.retry import require_choice
 from detent.cli.selection import Selection, find
 from detent.cli.session import Session
@@ -16,6 +17,9 @@ from detent.cli.session import Session
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
     from detent.store import Store
+
+DECLINED = 130
+"""The exit status where somebody answers no, as if by Ctrl-C."""
 
 
 @click.command(cls=Command, short_help="Put items back to the beginning.")
@@ -50,11 +54,9 @@ def reset(
       detent reset --all --yes
     """
     selection = Selection(source, label, state, error_kind)
-    require_choice(keys, selection, all_)
+    require_choice(keys, selection, all_, "--source, --label, --state or --error-kind")
 
     async def restarted(opened: Connected) -> None:
-        from detent.cli.output import counted
-
         store = opened.store
         named = [await find(store, key, selection) for key in keys]
         count = len(named) if keys else await _count(store, selection)
@@ -73,10 +75,11 @@ def confirm(question: str, yes: bool) -> None:
     """Ask a person. Where there is none, nobody is asked, and nothing is done without --yes."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise click.UsageError(f"{question} Nobody can be asked here, so nothing was done: say --yes to do it.")
     if not click.confirm(question, err=True):
-        raise click.ClickException("Nothing was done.")
+        click.echo("Nothing was done.", err=True)
+        raise click.exceptions.Exit(DECLINED)
 
 
 async def _count(store: Store, selection: Selection) -> int:

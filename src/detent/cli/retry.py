@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from detent.cli.options import Command, filters, with_session
+from detent.cli.output import counted
 from detent.cli.selection import Selection, find
 from detent.cli.session import Session
 
@@ -45,7 +46,7 @@ def retry(
       detent retry --all
     """
     selection = Selection(source, label, error_kind=error_kind)
-    require_choice(keys, selection, all_)
+    require_choice(keys, selection, all_, "--source, --label or --error-kind")
 
     async def retried(opened: Connected) -> int:
         if keys:
@@ -55,18 +56,16 @@ def retry(
     return session.with_store(retried)
 
 
-def require_choice(keys: Sequence[str], selection: Selection, all_: bool) -> None:
+def require_choice(keys: Sequence[str], selection: Selection, all_: bool, options: str) -> None:
     """Items are named, chosen by options, or all; never all by forgetting to say which."""
     if keys and (all_ or selection.error_kind or selection.state):
         raise click.UsageError("Name items by their keys or choose them by options, not both.")
     if not keys and not all_ and not selection.narrows:
-        raise click.UsageError("Say which items: by their keys, by --source, --label or --error-kind, or --all.")
+        raise click.UsageError(f"Say which items: by their keys, by {options}, or --all.")
 
 
 async def _named(session: Session, store: Store, keys: Sequence[str], selection: Selection, to: str | None) -> int:
     """Retry each item by itself, and say of those that were not sent round why."""
-    from detent.cli.output import counted
-
     ids = [await find(store, key, selection) for key in keys]
     refused = [each for each in ids if not await store.retry([each], to=to)]
     sent = len(ids) - len(refused)
@@ -84,8 +83,6 @@ async def _named(session: Session, store: Store, keys: Sequence[str], selection:
 
 
 async def _chosen(session: Session, store: Store, selection: Selection, to: str | None) -> int:
-    from detent.cli.output import counted
-
     sent = 0
     async for ids in selection.pages(store, failed=True):
         sent += await store.retry(ids, to=to)

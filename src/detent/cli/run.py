@@ -2,42 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from detent.cli.options import Command, with_session
+from detent.cli.output import counted
 from detent.cli.session import Session
+from detent.configuration import SETTINGS, Setting
 from detent.errors import InvalidSource
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
+    from detent.cli.display import Display
     from detent.cli.ending import Ending
     from detent.cli.shift import Shift
     from detent.configuration import Project
+    from detent.errors import DiscoveryFailed
     from detent.sources import Source
     from detent.store import Kind
     from detent.worker import Crew
     from detent.worker.duty import Duty
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
-_FLAGS = {
-    "worker.processes": "How many worker processes.",
-    "worker.batch_size": "How many items one claim takes at most.",
-    "worker.concurrency": "How many items of a stage one process works on at the same time.",
-    "worker.lease_seconds": "How long a claim holds after its last renewal.",
-    "worker.time_limit_seconds": "How long a handler may take for an item.",
-    "worker.max_attempts": "How often an item is tried before it has failed.",
-    "worker.grace_seconds": "How long workers that are asked to stop may finish what they have begun.",
-    "worker.poll_seconds": "How long an idle worker waits before it looks again.",
-    "handlers.modules": "The Python modules with your sources, separated by commas.",
-}
+_SECTIONS = ("worker", "retry", "handlers")
+"""The sections of the settings for which a crew has flags."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +45,18 @@ class Plan:
 
 def worker_options(command: F) -> F:
     """A flag for each setting that a crew heeds; they go to the configuration as they are."""
-    for name, words in reversed(_FLAGS.items()):
-        key = name.rpartition(".")[2]
-        shape = "A,B" if key == "modules" else "N"
-        command = click.option(f"--{key.replace('_', '-')}", metavar=shape, help=words)(command)
+    for setting in reversed(_heeded()):
+        shape = "A,B" if setting.type is tuple else "N"
+        command = click.option(setting.flag, _parameter(setting), metavar=shape, help=setting.description)(command)
     return command
+
+
+def _heeded() -> list[Setting]:
+    return [setting for setting in SETTINGS.values() if setting.section in _SECTIONS]
+
+
+def _parameter(setting: Setting) -> str:
+    return setting.name.replace(".", "_")
 
 
 @click.command(cls=Command, short_help="Work until nothing is left to do.")
@@ -65,15 +66,17 @@ def worker_options(command: F) -> F:
 def run(session: Session, no_wait: bool, **flags: str | None) -> int:
     """Let the sources say what items there are, and work until nothing is left to do.
 
-    Items that failed for a passing reason are tried again after a while, and run waits for them. The last line
-    says how it ended, and so does the exit status: 0 everything is done; 1 items failed; 3 nothing failed, but
-    items are left that wait for a later retry (--no-wait), belong to a paused source, or have no handler.
+    Items that failed for a passing reason are tried again after a while, and run waits for them. The last lines
+    say how it ended, and so does the exit status: 0 everything is done; 1 items failed, or a source could not name
+    all of its items, which keeps nothing else from being worked on; 3 nothing failed, but items are left that wait
+    for a later retry (--no-wait), belong to a paused source, or have no handler.
 
     Ctrl-C or SIGTERM stops gently: no new work is taken, what has been begun may finish, and the rest is given
     back without counting as an attempt. A second Ctrl-C stops at once. The exit status is then 130 (143 for
     SIGTERM), and the next run goes on from there.
 
-    The options take precedence over detent.toml and the environment; `detent config` shows the settings.
+    How much is done at a time is said, in rising precedence, by [worker] in detent.toml, by a handler itself, by
+    [stage.NAME] in detent.toml, by the environment, and by these options; `detent config` shows the settings.
 
     \b
     Examples:
@@ -103,41 +106,43 @@ def work(session: Session, **flags: str | None) -> int:
 
 
 def _begin(session: Session, plan: Plan) -> int:
-    return session.with_store(lambda opened: _work(session, opened, plan), plan.flags)
+    return session.with_new_store(lambda opened: _work(session, opened, plan), plan.flags)
 
 
 def _given(flags: dict[str, str | None]) -> dict[str, object]:
     """The flags that were used, by the full names of their settings."""
-    named = {name: flags[name.rpartition(".")[2]] for name in _FLAGS}
+    named = {setting.name: flags[_parameter(setting)] for setting in _heeded()}
     return {name: value for name, value in named.items() if value is not None}
 
 
 async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     """Discover, employ a crew, and say how it ended."""
-    from detent.application import AsyncDetent
     from detent.cli.display import display
+    from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare
     from detent.worker.duty import duties
 
     project = _project(opened)
     sources = _sources(opened, project)
+    _require_stages(opened, project, sources)
     kinds = await declare(opened.store, sources)
     found = duties(sources, kinds, opened.settings)
     if not found:
         raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
-    if plan.until_idle:
-        with _interruptible():
-            added = await AsyncDetent(opened.store, opened.settings, project, sources).discover()
-        _tell_discovery(session, added)
+    failures: Sequence[DiscoveryFailed] = ()
     with display(session.err) as shown:
+        if plan.until_idle:
+            failures = await _discover(opened, sources, shown)
         shift = Shift(opened, _crew(opened, project, found, plan), found, shown)
         await shift.run()
     ended = await _ending(opened, shift, list(kinds.values()), found)
     session.say(ended.sentence)
+    for failure in failures:
+        session.say(str(failure))
     if not plan.until_idle and not shift.killed:
         return 0
-    return ended.status
+    return SOME_FAILED if failures and shift.signal is None else ended.status
 
 
 def _project(opened: Connected) -> Project:
@@ -158,10 +163,29 @@ def _sources(opened: Connected, project: Project) -> list[Source]:
             f"No sources are configured. Name the Python modules that declare them in {project.file}, as "
             'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
         )
-    found = load_sources(modules, project)
+    try:
+        found = load_sources(modules, project)
+    except SystemExit as left:
+        raise InvalidSource(
+            f"The program was ended by sys.exit({left.code!r}) while the modules {', '.join(modules)} were imported. "
+            'What only a script does belongs below `if __name__ == "__main__":`.'
+        ) from left
     if not found:
         raise InvalidSource(f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty.")
     return found
+
+
+def _require_stages(opened: Connected, project: Project, sources: Sequence[Source]) -> None:
+    """Refuse settings of stages that do not exist, unless these are not all of the project's modules."""
+    from detent.configuration import load, require_stages
+
+    modules = load(project, environment={}).handlers.modules
+    if set(modules) <= set(opened.settings.handlers.modules):
+        lifecycles = [lifecycle for source in sources for lifecycle in source.lifecycles.values()]
+        places = [(lifecycle.name, state) for lifecycle in lifecycles for state in lifecycle.working]
+        require_stages(
+            opened.settings, [name for lifecycle, state in places for name in (state, f"{lifecycle}.{state}")]
+        )
 
 
 def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan) -> Crew:
@@ -179,28 +203,61 @@ def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan
     )
 
 
-@contextlib.contextmanager
-def _interruptible() -> Iterator[None]:
-    """A source's discovery is somebody's code and may take long: a signal ends it at once, and nothing is lost."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _terminated)
+async def _discover(opened: Connected, sources: Sequence[Source], shown: Display) -> Sequence[DiscoveryFailed]:
+    """Let the sources say what items there are; returns what went wrong with some of them.
+
+    It may take long: a signal ends it, and what was found is kept.
+    """
+    import asyncio
+
+    from detent.application.discovery import discover
+
+    found = 0
+
+    def tell(count: int) -> None:
+        nonlocal found
+        found = count
+        shown.found(count)
+
     try:
-        yield
+        discovered = await _terminable(discover(opened.store, sources, tell))
+    except (asyncio.CancelledError, SystemExit) as stopped:
+        if not found:
+            raise
+        shown.say(f"Stopped. What was found so far is kept: {counted(found, 'item')}.")
+        raise stopped if isinstance(stopped, SystemExit) else SystemExit(128 + signal.SIGINT) from None
+    shown.note(None)
+    if discovered.added:
+        shown.say(f"The sources named {counted(discovered.added, 'new item')}.")
+    for failure in discovered.failures:
+        shown.say(f"{failure} What is known is worked on.")
+    return discovered.failures
+
+
+async def _terminable(work: Coroutine[Any, Any, T]) -> T:
+    """SIGTERM ends the program as Ctrl-C does: what is going on is cancelled and may finish. A second one ends it at
+    once."""
+    import asyncio
+
+    loop, working = asyncio.get_running_loop(), asyncio.ensure_future(work)
+    terminated = False
+
+    def terminate() -> None:
+        nonlocal terminated
+        if terminated:
+            raise SystemExit(128 + signal.SIGTERM)
+        terminated = True
+        working.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    try:
+        return await working
+    except asyncio.CancelledError:
+        if terminated:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _terminated(number: int, _: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
-def _tell_discovery(session: Session, added: int) -> None:
-    from detent.cli.output import counted
-
-    if added:
-        session.err.print(f"The sources named {counted(added, 'new item')}.", soft_wrap=True)
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _ending(opened: Connected, shift: Shift, kinds: Sequence[Kind], found: Sequence[Duty]) -> Ending:

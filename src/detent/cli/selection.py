@@ -31,16 +31,13 @@ class Selection:
 
     async def kinds(self, store: Store) -> list[Kind]:
         """The kinds of the items that are meant."""
-        from detent.store.kinds import unknown
+        from detent.store.listing import require_error_kind, require_state
 
         kinds = await store.kinds.select(self.source, self.label)
-        if not kinds:
-            return []
-        states = {state for kind in kinds for state in kind.lifecycle.states}
-        if self.state is not None and self.state not in states:
-            raise unknown("state", self.state, states)
-        if self.error_kind is not None and self.error_kind not in error_kinds(kinds):
-            raise unknown("kind of error", self.error_kind, error_kinds(kinds))
+        if kinds and self.state is not None:
+            require_state(self.state, kinds)
+        if kinds and self.error_kind is not None:
+            require_error_kind(self.error_kind, kinds)
         return kinds
 
     async def pages(self, store: Store, *, failed: bool = False) -> AsyncIterator[list[int]]:
@@ -70,14 +67,6 @@ class Selection:
             )
             yield [item.id for item in page.items]
             mark, more = page.next, page.next is not None
-
-
-def error_kinds(kinds: Sequence[Kind]) -> set[str]:
-    """Every kind of error that items of these kinds can have."""
-    from detent.lifecycle import Trouble
-
-    own = {kind for each in kinds for kind in each.lifecycle.failure_kinds.values()}
-    return own | {trouble.value for trouble in Trouble}
 
 
 async def find(store: Store, key: str, selection: Selection) -> int:

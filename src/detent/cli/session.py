@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+
+from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,14 +31,14 @@ class Session:
     @cached_property
     def out(self) -> Console:
         """Where results go."""
-        from detent.cli.output import console
+        from detent.cli.drawing import console
 
         return console(color=not self.no_color)
 
     @cached_property
     def err(self) -> Console:
         """Where progress and complaints go."""
-        from detent.cli.output import console
+        from detent.cli.drawing import console
 
         return console(stderr=True, color=not self.no_color)
 
@@ -46,9 +46,11 @@ class Session:
         self.out.print(" ".join(sentences), soft_wrap=True)
 
     def found(self) -> Project | None:
-        """The project, if there is one."""
+        """The project, if there is one. A folder that is named must be there."""
         from detent.application.connecting import project_at
 
+        if self.project is not None and not self.project.is_dir():
+            raise DetentError(f"There is no folder {self.project}.")
         return project_at(self.project)
 
     def settings(self, flags: Mapping[str, object] | None = None) -> Configuration:
@@ -56,9 +58,16 @@ class Session:
 
         return settings_of(self.found(), database=self.database, flags=flags)
 
-    def with_store(self, verb: Callable[[Connected], Awaitable[T]], flags: Mapping[str, object] | None = None) -> T:
+    def with_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
         """Open the project's store, and do something with it."""
+        self.require_project()
+        return self.with_new_store(verb)
+
+    def with_new_store(self, verb: Callable[[Connected], Awaitable[T]], flags: Mapping[str, object] | None = None) -> T:
+        """The same; but where there is no project yet, one is made."""
         from detent.application.connecting import connected
+
+        self.found()
 
         async def opened() -> T:
             async with connected(self.project, database=self.database, flags=flags) as store:
@@ -70,14 +79,28 @@ class Session:
         """Reach the project's database without touching its schema, and do something with it."""
         from detent.application.connecting import located
 
+        self.require_project()
+
         async def reached() -> T:
             async with located(self.project, database=self.database) as found:
                 return await verb(found)
 
         return _finish(reached)
 
+    def require_project(self) -> None:
+        """Who only looks makes nothing: there must be a project, or a server that is named."""
+        project = self.found()
+        if (project and project.exists) or self.settings().database is not None:
+            return
+        if project:
+            raise DetentError(f"There is no Detent project in {project.root}. `detent init {project.root}` makes one.")
+        raise DetentError(f"There is no Detent project in {Path.cwd()} or above it. `detent init` makes one.")
+
 
 def _finish(work: Callable[[], Awaitable[T]]) -> T:
+    import asyncio
+    import logging
+
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it reports each try; DatabaseAway says it once
 

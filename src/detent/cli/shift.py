@@ -11,12 +11,12 @@ import contextlib
 import signal
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from detent.application.connecting import Connected
 from detent.cli.display import Display
 from detent.cli.output import counted, duration, moment
-from detent.cli.progress import Progress
+from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
 from detent.worker import Crew, remaining
 from detent.worker.duty import Duty
@@ -40,6 +40,7 @@ class Shift:
         self._display = display
         self._progress = Progress(duties)
         self._grace = opened.settings.worker.grace_seconds
+        self._later: list[Later] = []
         self._asked_later = float("-inf")
         self._working: asyncio.Task[None] | None = None
 
@@ -59,6 +60,7 @@ class Shift:
                 await watching
             if not self.away:
                 with contextlib.suppress(DatabaseAway):
+                    await self._count_later()
                     await self._look()
 
     def _stop(self, number: signal.Signals) -> None:
@@ -85,24 +87,32 @@ class Shift:
     async def _watch(self) -> None:
         while True:
             try:
-                await self._look()
                 await self._look_for_later()
+                await self._look()
                 self.away = False
             except DatabaseAway as away:
                 await self._wait_for_database(away)
             await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> None:
-        self._display.show(self._progress.update(await self._opened.store.count_by_state(), time.monotonic()))
+        counts = await self._opened.store.count_by_state()
+        self._display.show(self._progress.update(counts, time.monotonic(), self._later))
 
     async def _look_for_later(self) -> None:
-        """Say so when all that is left waits for a later retry."""
+        """See what waits for a later retry, and say so when that is all that is left."""
         if time.monotonic() - self._asked_later < LATER_SECONDS:
             return
         self._asked_later = time.monotonic()
+        await self._count_later()
         left = await remaining(self._opened.store, self._duties)
         only_later = left.later and not left.now and not left.working and left.first_due
         self._display.note(waiting(left.later, left.first_due) if only_later and left.first_due else None)
+
+    async def _count_later(self) -> None:
+        tallies = self._opened.store.tallies
+        waits = [await tallies.later([place]) for place in self._progress.places]
+        now = datetime.now(UTC)
+        self._later = [Later(count, (first - now).total_seconds() if first else 0.0) for count, first in waits]
 
     async def _wait_for_database(self, away: DatabaseAway) -> None:
         if not self.away:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import document, moment, number
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from detent.application.connecting import Connected
+    from detent.cli.status import Overview
 
 
 @click.command(cls=Command, short_help="List the sources.")
@@ -61,19 +65,44 @@ def resume(session: Session, source: str) -> None:
     """
 
     async def resumed(opened: Connected) -> None:
+        paused = {origin.name for origin in await opened.store.sources.all() if origin.paused_at}
         await opened.store.resume(source)
-        session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
+        if source in paused:
+            session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
+        else:
+            session.say(f"{source} was not paused.")
 
     session.with_store(resumed)
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    from detent.cli.output import document, moment, number, plain, table
     from detent.cli.status import look
 
     overview = await look(opened.store)
     if json_:
-        lines = [
+        document(_document(overview))
+    elif overview.origins:
+        session.out.print(_table(overview))
+    else:
+        session.say("No sources are known yet. `detent run` makes those known that your modules declare.")
+
+
+def _table(overview: Overview) -> Table:
+    from detent.cli.drawing import plain, table
+
+    paused = {origin.name: origin.paused_at for origin in overview.origins}
+    shown = table("Source", "Label", "Lifecycle", "Items", "Paused", numbers=["Items"])
+    for each in overview.standings:
+        since = paused.get(each.kind.source)
+        words = f"since {moment(since)}" if since else ""
+        kind = each.kind
+        shown.add_row(plain(kind.source), plain(kind.label), kind.lifecycle.name, number(each.total), words)
+    return shown
+
+
+def _document(overview: Overview) -> dict[str, Any]:
+    return {
+        "sources": [
             {
                 "name": origin.name,
                 "added_at": origin.added_at,
@@ -86,16 +115,4 @@ async def _show(session: Session, opened: Connected, json_: bool) -> None:
             }
             for origin in overview.origins
         ]
-        document({"sources": lines})
-        return
-    if not overview.origins:
-        session.say("No sources are known yet. `detent run` makes those known that your modules declare.")
-        return
-    paused = {origin.name: origin.paused_at for origin in overview.origins}
-    shown = table("Source", "Label", "Lifecycle", "Items", "Paused", numbers=["Items"])
-    for each in overview.standings:
-        since = paused.get(each.kind.source)
-        words = f"since {moment(since)}" if since else ""
-        kind = each.kind
-        shown.add_row(plain(kind.source), plain(kind.label), kind.lifecycle.name, number(each.total), words)
-    session.out.print(shown)
+    }

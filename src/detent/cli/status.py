@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import ago, counted, document, moment, number
 from detent.cli.session import Session
+from detent.errors import DatabaseAway, DetentError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -77,8 +78,6 @@ async def look(store: Store) -> Overview:
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    from detent.cli.output import document
-
     overview = await look(opened.store)
     if json_:
         document(_document(overview))
@@ -97,34 +96,35 @@ async def _watch_live(session: Session, opened: Connected) -> None:
     from rich.live import Live
 
     with Live(console=session.out, auto_refresh=False, vertical_overflow="visible") as live:
-        while True:
-            live.update(await _patient_picture(opened), refresh=True)
-            await asyncio.sleep(_REFRESH_SECONDS)
+        async for seen in _glances(opened):
+            live.update(_picture(seen) if isinstance(seen, Overview) else f"{seen} Looking again.", refresh=True)
 
 
 async def _watch_changes(session: Session, opened: Connected) -> None:
-    from detent.cli.output import moment
-
-    before: tuple[object, ...] | None = None
-    while True:
-        overview = await look(opened.store)
-        if overview.facts != before:
-            before = overview.facts
-            session.say(f"At {moment(overview.at)}:")
-            session.out.print(_picture(overview))
+    before: object = None
+    async for seen in _glances(opened):
+        if isinstance(seen, Overview) and seen.facts != before:
+            session.say(f"At {moment(seen.at)}:")
+            session.out.print(_picture(seen))
             session.out.print()
             session.out.file.flush()
+        elif isinstance(seen, DatabaseAway) and before is not DatabaseAway:
+            session.err.print(f"{seen} Looking again.", soft_wrap=True)
+        before = seen.facts if isinstance(seen, Overview) else DatabaseAway
+
+
+async def _glances(opened: Connected) -> AsyncIterator[Overview | DatabaseAway]:
+    """What the database says, again and again; while it is away, that it is."""
+    import asyncio
+
+    while True:
+        try:
+            yield await look(opened.store)
+        except DatabaseAway as away:
+            yield away
+            with contextlib.suppress(DetentError):
+                await opened.located.revive()
         await asyncio.sleep(_REFRESH_SECONDS)
-
-
-async def _patient_picture(opened: Connected) -> RenderableType:
-    from detent.errors import DatabaseAway
-
-    try:
-        return _picture(await look(opened.store))
-    except DatabaseAway as away:
-        await opened.located.revive()
-        return f"{away} Looking again."
 
 
 def _picture(overview: Overview) -> RenderableType:
@@ -139,7 +139,7 @@ def _picture(overview: Overview) -> RenderableType:
 
 
 def _states(overview: Overview) -> RenderableType:
-    from detent.cli.output import number, plain, table
+    from detent.cli.drawing import plain, table
     from detent.cli.standing import STYLES, meaning
 
     paused = {origin.name for origin in overview.origins if origin.paused_at}
@@ -156,7 +156,7 @@ def _states(overview: Overview) -> RenderableType:
 
 
 def _summary(overview: Overview) -> RenderableType:
-    from detent.cli.output import counted, number, plain
+    from detent.cli.drawing import plain
     from detent.cli.standing import FAILED
 
     totals = _totals(overview)
@@ -170,7 +170,7 @@ def _summary(overview: Overview) -> RenderableType:
 
 
 def _workers(overview: Overview) -> RenderableType:
-    from detent.cli.output import ago, number, plain, table
+    from detent.cli.drawing import plain, table
 
     shown = table("Worker", "Items held", "Since", "Lease", numbers=["Items held"])
     for holder in overview.holders:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.options import Command, as_json, filters, with_session
+from detent.cli.output import ago, document, duration, moment
 from detent.cli.selection import Selection, find
 from detent.cli.session import Session
 
@@ -45,8 +46,6 @@ def show(session: Session, key: str, source: str | None, label: str | None, json
     """
 
     async def told(opened: Connected) -> None:
-        from detent.cli.output import document
-
         story = await opened.store.show(await find(opened.store, key, Selection(source, label)))
         if json_:
             document(_document(story))
@@ -57,7 +56,7 @@ def show(session: Session, key: str, source: str | None, label: str | None, json
 
 
 def _tell(session: Session, story: Story) -> None:
-    from detent.cli.output import table
+    from detent.cli.drawing import table
 
     about = table("", "", wide=[""])
     about.show_header = False
@@ -65,12 +64,19 @@ def _tell(session: Session, story: Story) -> None:
         about.add_row(name, value)
     session.out.print(about)
     session.out.print()
-    for line in _moves(story.history) if story.history else ["It has not moved yet."]:
+    arrow = "->" if session.out.options.ascii_only else "→"
+    for line in _moves(story.history, arrow) if story.history else [_without_moves(story)]:
         session.out.print(line, soft_wrap=True)
 
 
+def _without_moves(story: Story) -> str:
+    if story.item.since > story.item.added_at:
+        return "Its moves are no longer in the journal: `detent db prune` has dropped them."
+    return "It has not moved yet."
+
+
 def _about(story: Story) -> list[tuple[str, Any]]:
-    from detent.cli.output import ago, moment, plain
+    from detent.cli.drawing import plain
     from detent.cli.standing import STYLES
 
     item = story.item
@@ -93,11 +99,11 @@ def _about(story: Story) -> list[tuple[str, Any]]:
     return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
 
 
-def _moves(history: list[Entry]) -> Iterator[Text]:
+def _moves(history: list[Entry], arrow: str) -> Iterator[Text]:
     """A line per move: `2025-11-15 09:30:05  pending → in_progress  attempt 1, by vm:4711: why`."""
-    from detent.cli.output import duration, moment, plain
+    from detent.cli.drawing import plain
 
-    moves = [f"{entry.from_state} → {entry.to_state}" for entry in history]
+    moves = [f"{entry.from_state} {arrow} {entry.to_state}" for entry in history]
     width = max(map(len, moves))
     for entry, move in zip(history, moves, strict=True):
         took = f", took {duration(entry.took)}" if entry.took is not None else ""

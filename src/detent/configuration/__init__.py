@@ -2,7 +2,8 @@
 
 A setting is declared once, in `settings`: its name, type, default, unit, range and one sentence. A value is
 given in `detent.toml`, in the environment or by a flag, in rising precedence; `loading` reads the three and
-keeps beside each value the place that it came from. What is not understood is refused with that place and
+keeps beside each value the place that it came from. Within the file, a stage's settings win over the worker's,
+and over what its handler declares. What is not understood is refused with that place and
 the nearest known name: a misspelt setting never passes for a default. Nothing here opens a database, imports
 a user's module or writes a file.
 """
@@ -20,6 +21,7 @@ from detent.configuration.settings import (
     StageSettings,
     WorkerSettings,
 )
+from detent.configuration.stages import require_stages
 from detent.configuration.template import template
 
 __all__ = [
@@ -35,5 +37,6 @@ __all__ = [
     "WorkerSettings",
     "find_project",
     "load",
+    "require_stages",
     "template",
 ]

@@ -33,11 +33,9 @@ def load(
 
     Flags come by full name, `{"worker.lease_seconds": "60"}`, typed or as text. Raises InvalidConfiguration.
     """
-    given = {
-        **(from_file(project.file) if project else {}),
-        **from_environment(environment),
-        **from_flags(flags or {}),
-    }
+    in_file = from_file(project.file) if project else {}
+    insisted = {**from_environment(environment), **from_flags(flags or {})}
+    given = {**in_file, **insisted}
     configuration = Configuration(
         **_values(given, ()),
         worker=WorkerSettings(**_values(given, ("worker",))),
@@ -46,6 +44,7 @@ def load(
         handlers=HandlerSettings(**_values(given, ("handlers",))),
         stages={path[1]: StageSettings(**_values(given, path[:2])) for path in given if path[0] == STAGE},
         origins={dotted(path): each.origin for path, each in given.items()},
+        insisted=frozenset(dotted(path) for path in insisted),
     )
     _check_retry(configuration)
     return configuration

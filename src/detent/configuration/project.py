@@ -20,6 +20,10 @@ class Project:
         """The user's settings; the file need not exist."""
         return self.root / "detent.toml"
 
+    @property
+    def exists(self) -> bool:
+        return self.folder.is_dir() or self.file.is_file()
+
 
 def find_project(start: Path | None = None) -> Project | None:
     """The project that `start` (the working directory) lies in: the nearest folder upward that is one.
@@ -30,7 +34,7 @@ def find_project(start: Path | None = None) -> Project | None:
         here = (start or Path.cwd()).resolve()
         for root in (here, *here.parents):
             project = Project(root)
-            if project.folder.is_dir() or project.file.is_file():
+            if project.exists:
                 return project
     except (OSError, RuntimeError):  # no permission, a working directory that is gone, a loop of links
         return None

@@ -31,6 +31,7 @@ class Setting:
     name: str = ""
     type: type = str
     variable: str | None = None
+    option: str | None = None
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -51,7 +52,7 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return "--" + self.key.replace("_", "-")
+        return self.option or "--" + self.key.replace("_", "-")
 
     @property
     def expectation(self) -> str:
@@ -89,7 +90,7 @@ class WorkerSettings:
     """How `detent work` claims items and works on them."""
 
     processes: int = setting(
-        "How many processes one `detent work` starts.",
+        "How many worker processes `detent run` and `detent work` start.",
         1,
         unit="processes",
         at_least=1,
@@ -115,16 +116,16 @@ class WorkerSettings:
         at_least=0,
     )
     batch_size: int = setting(
-        "How many items one claim takes at most.",
+        "How many items one claim takes at most, and one call of a handler that takes batches.",
         100,
         unit="items",
         at_least=1,
         at_most=10_000,
     )
     concurrency: int = setting(
-        "How many items of a stage one process works on at the same time.",
+        "How many calls of a stage's handler one process makes at the same time.",
         8,
-        unit="items",
+        unit="calls",
         at_least=1,
         at_most=1_000,
     )
@@ -162,12 +163,14 @@ class RetrySettings:
         2.0,
         unit="seconds",
         at_least=0,
+        option="--retry-base-seconds",
     )
     ceiling_seconds: float = setting(
         "The longest wait between two attempts.",
         3_600.0,
         unit="seconds",
         at_least=0,
+        option="--retry-ceiling-seconds",
     )
 
 
@@ -199,7 +202,10 @@ class HandlerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """All values in force, and for those that are not defaults the place where each was given."""
+    """All values in force, and for those that are not defaults the place where each was given.
+
+    `insisted` names those that were given in the environment or by a flag.
+    """
 
     database: str | None = setting(
         "The PostgreSQL server to use; unset starts Detent's own in the .detent folder.",
@@ -216,6 +222,19 @@ class Configuration:
     handlers: HandlerSettings = HandlerSettings()
     stages: Mapping[str, StageSettings] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    insisted: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+
+    def stage(self, *names: str, declared: StageSettings) -> WorkerSettings:
+        """What holds for a stage that goes by these names, the nearest first.
+
+        What its handler has `declared` wins over [worker], [stage] over that, and what somebody insists on, in the
+        environment or by a flag, over all.
+        """
+        own = next((self.stages[name] for name in names if name in self.stages), StageSettings())
+        given = {key: getattr(own, key) or getattr(declared, key) for key in STAGE_SETTINGS}
+        return replace(
+            self.worker, **{key: value for key, value in given.items() if value and not self._insists_on(key)}
+        )
 
     def explain(self) -> list[Explained]:
         """Every value in force: all settings as declared, then what the stages override."""
@@ -226,8 +245,18 @@ class Configuration:
         for stage, overrides in self.stages.items():
             for key, known in STAGE_SETTINGS.items():
                 if (value := getattr(overrides, key)) is not None:
-                    explained.append(self._explained(dotted((STAGE, stage, key)), known, value))
+                    explained.append(self._explained_of_stage(dotted((STAGE, stage, key)), known, value))
         return explained
+
+    def _insists_on(self, key: str) -> bool:
+        return f"worker.{key}" in self.insisted
+
+    def _explained_of_stage(self, name: str, known: Setting, value: Any) -> Explained:
+        found = self._explained(name, known, value)
+        if not self._insists_on(known.key):
+            return found
+        origin = f"{self.origins[known.name]}, over {found.origin}"
+        return replace(found, value=getattr(self.worker, known.key), origin=origin)
 
     def _explained(self, name: str, known: Setting, value: Any) -> Explained:
         if isinstance(value, tuple):

@@ -12,7 +12,8 @@ _HEAD = """\
 """
 
 _STAGES = f"""\
-# A stage may do otherwise than [worker] says, in {", ".join(STAGE_SETTINGS)}.
+# A stage may do otherwise than [worker] and its handler say, in
+# {", ".join(STAGE_SETTINGS)}.
 # Its name needs quotes where it has a dot. For example:
 #   [stage."node.parsing"]
 #   batch_size = 20

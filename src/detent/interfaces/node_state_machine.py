@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from detent.application import Detent
 from detent.errors import DetentError
 from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOptions, event_between
-from detent.interfaces.opened import Opened, holder_name
 from detent.knowledge import Item, NewItem
 from detent.lifecycle import NODE, Event
 from detent.store import Kind, Listed, Settled, Stage
 from detent.store.graph import Embedding
 from detent.store.kinds import unknown
 from detent.store.steering import Progress, Remark
+from detent.worker.names import worker_name
 
 log = logging.getLogger("detent.interfaces")
 
@@ -52,14 +53,14 @@ class NodeStateMachine:
     """
 
     def __init__(
-        self, db: Opened, source: str | None = None, *, lease_seconds: float = 300.0, max_attempts: int = 3
+        self, db: Detent, source: str | None = None, *, lease_seconds: float = 300.0, max_attempts: int = 3
     ) -> None:
         self._db = db
         self._store = db.asynchronous.store
         self._source = source
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
-        self._owner = holder_name("nodes")
+        self._owner = worker_name(role="nodes")
         self._held: dict[int, Item] = {}
         self._known: list[Kind] = []
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, TypedDict
 
+from detent.application import Detent
 from detent.errors import DetentError, IllegalMove, LeaseLost
-from detent.interfaces.opened import Opened, holder_name
 from detent.knowledge import Done, Failed, Item, Outcome, Retry
 from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
 from detent.store import Kind, Settled, Stage, Story
+from detent.worker.names import worker_name
 
 LABEL = "Article"
 
@@ -44,12 +45,12 @@ class WorkQueueManager:
     Articles come from the source itself, or by `db.add(source, "Article", [NewItem(title, "Article", depth)])`.
     """
 
-    def __init__(self, db: Opened, max_retries: int = 3, source: str = "wiki") -> None:
+    def __init__(self, db: Detent, max_retries: int = 3, source: str = "wiki") -> None:
         self._db = db
         self._store = db.asynchronous.store
         self._stage = Stage(ARTICLE, ARTICLE.initial, max_retries)
         self._policy = RetryPolicy(max_retries, base_seconds=0.0, ceiling_seconds=0.0)
-        self._owner = holder_name("queue")
+        self._owner = worker_name(role="queue")
         self._held: dict[str, Item] = {}
         self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
 

@@ -1,7 +1,9 @@
 """What a handler is given and what it gives back: items, nodes, references and outcomes, as plain values.
 
 Handlers are functions from items to outcomes. They fetch and parse and compute; they never write. What an
-outcome carries is written by the store in the same transaction as the item's new state.
+outcome carries is written by the store in the same transaction as the item's new state, and so exactly once. The
+handler itself may be called again for the same item, when a worker died before that: what it does to the world
+outside must bear repetition.
 """
 
 from detent.knowledge.item import Item, NewItem

@@ -13,7 +13,8 @@ from detent.lifecycle import Trouble
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The stage succeeded, and this is what it produced.
+    """The stage succeeded, and this is what it produced. A handler that returns None means `Done()`: it succeeded,
+    and there is nothing to write.
 
     `references` is the complete set of the item's links; None leaves those it has. `to` names the state
     after success where the lifecycle has several.

@@ -36,6 +36,8 @@ class Event(StrEnum):
     RESUME = "resume"
     """A person lets it go on."""
 
+    __hash__ = str.__hash__  # the one of Enum is slow, and every item settled looks its event up
+
 
 class Move(NamedTuple):
     """One row of a lifecycle."""
@@ -124,10 +126,12 @@ class Lifecycle:
         failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`),
         and success carried one state further when `to` asks for it (`claimed → loaded → processed`).
         """
-        path = self._known_paths.get((state, event, to)) or self._find_path(state, event, to)
+        asked = (state, event, to)
+        path = self._known_paths.get(asked)
+        if path is None:
+            path = self._known_paths[asked] = self._find_path(state, event, to)
         if path is None:
             raise IllegalMove(item, state, to or event.value, self.name)
-        self._known_paths[state, event, to] = path
         return path
 
     def changed(self, state: str) -> str | None:
@@ -137,6 +141,14 @@ class Lifecycle:
         because a worker has it, and it goes round again afterwards.
         """
         return self.target(state, Event.CHANGE)
+
+    def anew(self, state: str) -> str | None:
+        """Where an item that comes to this state begins anew if its content has changed on the way: where a
+        change leads from here, or here, where it waits for work that will meet the new content.
+
+        None: the change means nothing to an item in this state.
+        """
+        return self.changed(state) or (state if state in self.waiting else None)
 
     def failure_kind(self, state: str, trouble: str) -> str:
         """What kind of failure it is when work in this state meets this trouble."""
@@ -156,7 +168,7 @@ class Lifecycle:
         }
 
     @cached_property
-    def _known_paths(self) -> dict[tuple[str, Event, str | None], Path]:
+    def _known_paths(self) -> dict[tuple[str, Event, str | None], Path | None]:
         """Paths that were asked for before: a batch asks for the same one a thousand times."""
         return {}
 

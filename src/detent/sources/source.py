@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detent.errors import InvalidSource
+from detent.configuration.settings import STAGE_SETTINGS
+from detent.configuration.values import checked, nearest
+from detent.errors import InvalidSetting, InvalidSource
 from detent.knowledge import NewItem
-from detent.lifecycle import Event, Lifecycle
+from detent.lifecycle import BUILTIN, Event, Lifecycle
 
-Discover = Callable[[], Iterable[NewItem]]
+Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
 Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 
@@ -20,8 +22,14 @@ class Handler:
     """The function that does one stage's work.
 
     It is given an item and returns an outcome; with `batch` it is given a list of items and returns a list
-    of outcomes in the same order. An ordinary function runs in a thread, an async one in the event loop.
-    `label` restricts it to the items of one label. What is left out is taken from the configuration.
+    of outcomes in the same order. None for an outcome means done, with nothing to write. An ordinary function
+    runs in a thread, an async one in the event loop.
+
+    It may be called again for the same item, after a crash or when it was over its time limit: what it returns is
+    written once, but what it does by itself, such as sending a mail or writing a file, must bear repetition.
+
+    `label` restricts it to the items of one label. What is left out is taken from the configuration, in which a
+    stage's own settings, the environment and flags win over what is declared here.
     """
 
     state: str
@@ -33,26 +41,60 @@ class Handler:
     time_limit_seconds: float | None = None
     max_attempts: int | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.state, str) or not self.state:
+            raise InvalidSource(f"A handler needs the name of a state to work in, and {self.state!r} is none.")
+        if not callable(self.function):
+            raise InvalidSource(f"{self} needs a function, and {self.function!r:.60} is none.")
+        for name, setting in STAGE_SETTINGS.items():
+            if getattr(self, name) is not None:
+                try:
+                    checked(setting, getattr(self, name), name, str(self))
+                except InvalidSetting as error:
+                    raise InvalidSource(str(error)) from None
+
+    def __str__(self) -> str:
+        return f"The handler for the state {self.state!r}"
+
     @property
     def is_async(self) -> bool:
         call = getattr(self.function, "__call__", None)  # noqa: B004  an object with an async __call__
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Source:
-    """One origin of knowledge."""
+    """One origin of knowledge.
+
+    `lifecycles` says for each label which lifecycle its items follow; a built-in one can be given by its name.
+
+    `discover` names its items, all of them each time; those that are known already are passed over. A generator
+    may name any number: they are added as it goes on. An ordinary function or generator runs in a thread, an async
+    generator in the event loop.
+    """
 
     name: str
     lifecycles: Mapping[str, Lifecycle]
-    handlers: Sequence[Handler] = ()
-    discover: Discover | None = field(default=None, compare=False)
+    handlers: Sequence[Handler]
+    discover: Discover | None = field(compare=False)
 
-    def __post_init__(self) -> None:
-        if not self.name or not self.lifecycles:
+    def __init__(
+        self,
+        name: str,
+        lifecycles: Mapping[str, Lifecycle | str],
+        handlers: Sequence[Handler] = (),
+        discover: Discover | None = None,
+    ) -> None:
+        if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
-        for handler in self.handlers:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "lifecycles", self._resolved(lifecycles))
+        object.__setattr__(self, "handlers", handlers)
+        object.__setattr__(self, "discover", discover)
+        self._check_types()
+        for handler in handlers:
             self._check(handler)
+        self._refuse_rivals()
 
     def stage_labels(self, handler: Handler) -> list[str]:
         """The labels whose items this handler works on."""
@@ -62,6 +104,43 @@ class Source:
             if handler.label in (None, label) and waiting_state(lifecycle, handler.state) is not None
         ]
 
+    def _resolved(self, lifecycles: object) -> dict[str, Lifecycle]:
+        """The lifecycles by label, those that were given by name looked up."""
+        if not isinstance(lifecycles, Mapping):
+            raise InvalidSource(f"{self.name}: the lifecycles are given by label, as in {{'Article': ARTICLE}}.")
+        return {label: self._lifecycle(label, lifecycle) for label, lifecycle in lifecycles.items()}
+
+    def _lifecycle(self, label: object, lifecycle: object) -> Lifecycle:
+        if isinstance(lifecycle, Lifecycle):
+            return lifecycle
+        if not isinstance(lifecycle, str):
+            raise InvalidSource(f"{self.name}: the label {label!r} needs a lifecycle, and {lifecycle!r:.60} is none.")
+        if lifecycle not in BUILTIN:
+            meant = nearest(lifecycle, {name: name for name in BUILTIN})
+            advice = f"Did you mean {meant!r}?" if meant else f"There are {', '.join(BUILTIN)}."
+            raise InvalidSource(f"{self.name}: there is no built-in lifecycle {lifecycle!r}. {advice}")
+        return BUILTIN[lifecycle]
+
+    def _check_types(self) -> None:
+        if not isinstance(self.handlers, Sequence) or not all(isinstance(each, Handler) for each in self.handlers):
+            raise InvalidSource(f"{self.name}: handlers is a list of detent.Handler, not {self.handlers!r:.60}.")
+        if self.discover is not None and not callable(self.discover):
+            raise InvalidSource(
+                f"{self.name}: discover is a function that names the items, and {self.discover!r:.60} is none."
+            )
+
+    def _refuse_rivals(self) -> None:
+        """Of two handlers for the same work, nobody could say which one is called."""
+        first: dict[tuple[str, str], Handler] = {}
+        for handler in self.handlers:
+            for label in self.stage_labels(handler):
+                rival = first.setdefault((handler.state, label), handler)
+                if rival is not handler:
+                    raise InvalidSource(
+                        f"{self.name}: two handlers are declared for the state {handler.state!r} of the label "
+                        f"{label!r}, {_name(rival)} and {_name(handler)}. Keep one, or give each a label of its own."
+                    )
+
     def _check(self, handler: Handler) -> None:
         if handler.label is not None and handler.label not in self.lifecycles:
             raise InvalidSource(f"{self.name}: a handler is for the label {handler.label!r}, which is not declared.")
@@ -70,6 +149,25 @@ class Source:
                 f"{self.name}: a handler works in the state {handler.state!r}, "
                 "which no claim leads to in the lifecycles of its labels."
             )
+
+
+def require_sources(given: object) -> list[Source]:
+    """The sources that a program was given: a list of them, or a single one."""
+    sources = [given] if isinstance(given, Source) else given
+    if isinstance(sources, str) or not isinstance(sources, Iterable):
+        raise InvalidSource(f"sources is a list of detent.Source, and {given!r:.60} is none.")
+    found: dict[str, Source] = {}
+    for source in sources:
+        if not isinstance(source, Source):
+            raise InvalidSource(f"sources is a list of detent.Source, and {source!r:.60} in it is none.")
+        if source.name in found:
+            raise InvalidSource(f"The source {source.name!r} is declared twice.")
+        found[source.name] = source
+    return list(found.values())
+
+
+def _name(handler: Handler) -> str:
+    return str(getattr(handler.function, "__name__", handler.function))
 
 
 def waiting_state(lifecycle: Lifecycle, working: str) -> str | None:

@@ -1,5 +1,5 @@
-"""Arrays as PostgreSQL reads them. Settling sends thousands of values at a time, and the driver's own way of
-writing a list looks at each value several times; these write the same text in one pass."""
+"""Arrays as PostgreSQL reads them. Adding and settling send thousands of values at a time, and the driver's own way
+of writing a list looks at each value several times; these write the same text in one pass, or two."""
 
 from __future__ import annotations
 
@@ -15,4 +15,6 @@ def texts(values: Iterable[str | None]) -> str:
 
 
 def _quoted(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if "\\" in value or '"' in value:
+        value = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{value}"'

@@ -8,6 +8,7 @@ tables: a plan chosen on yesterday's statistics never scans a million items to c
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -15,9 +16,10 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import namedtuple_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import AsyncConnectionPool
 
-from detent.errors import DatabaseAway
+from detent.errors import DatabaseAway, DatabaseBusy
+from detent.store.address import read
 from detent.store.statements import SQL
 
 Connection = AsyncConnection[Any]
@@ -25,12 +27,31 @@ Connection = AsyncConnection[Any]
 SESSION = {
     "search_path": "detent,public",
     "timezone": "UTC",
+    "datestyle": "ISO",
+    "intervalstyle": "postgres",
+    "default_transaction_isolation": r"read\ committed",
     "jit": "off",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "application_name": "detent",
 }
+
+
+_PRESENCE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
+"""How soon it is noticed that a server, or the way to it, is gone, where a connection string says nothing of it."""
+
+PASSING = (
+    "25006",  # read only: a standby, or a server being looked after
+    "25P03",  # idle in a transaction for too long
+    "25P04",  # a transaction over its time limit
+    "40",  # a deadlock, a conflict between transactions
+    "53",  # no room on the disk, in memory, for connections
+    "55P03",  # a lock that somebody else holds
+    "57014",  # a statement that was cancelled, or is over its time limit
+    "58",  # an error of the server's machine
+)
+"""How the codes of errors begin that say nothing about the statement: the same one may work in a moment."""
 
 
 class Database:
@@ -49,7 +70,7 @@ class Database:
             timeout=wait_seconds,
             reconnect_timeout=wait_seconds,
             max_idle=60,
-            kwargs=connection_options(),
+            kwargs=connection_options(conninfo),
             check=None,
         )
 
@@ -65,11 +86,11 @@ class Database:
         try:
             async with self._pool.connection() as connection:
                 yield connection
-        except PoolTimeout as error:
-            raise DatabaseAway(error) from error
-        except psycopg.OperationalError as error:
+        except psycopg.Error as error:
             if is_away(error):
                 raise DatabaseAway(error) from error
+            if is_busy(error):
+                raise DatabaseBusy(error) from error
             raise
 
     @contextlib.asynccontextmanager
@@ -89,9 +110,19 @@ class Database:
             return await fetch(connection, name, parameters)
 
 
-def connection_options() -> dict[str, Any]:
-    options = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
-    return {"autocommit": True, "row_factory": namedtuple_row, "prepare_threshold": 1, "options": options}
+def connection_options(conninfo: str = "") -> dict[str, Any]:
+    """How the engine connects; the user's own options hold as well, where they do not contradict its own."""
+    given = read(conninfo)
+    own = given.get("options", os.environ.get("PGOPTIONS", ""))
+    options = " ".join([own, *(f"-c {name}={value}" for name, value in SESSION.items())]).strip()
+    return {
+        **{name: value for name, value in _PRESENCE.items() if name not in given},
+        "client_encoding": "UTF8",
+        "options": options,
+        "autocommit": True,
+        "row_factory": namedtuple_row,
+        "prepare_threshold": 1,
+    }
 
 
 async def fetch(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
@@ -105,3 +136,8 @@ def is_away(error: psycopg.Error) -> bool:
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate.startswith(("08", "57P"))
+
+
+def is_busy(error: psycopg.Error) -> bool:
+    """Whether the error says that the server cannot do it now, and not that the statement was wrong."""
+    return (error.sqlstate or "").startswith(PASSING)

@@ -36,8 +36,16 @@ def birth_state(kind: Kind, new: NewItem) -> str:
 
 async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
     """Add what is not there yet; returns how many that were."""
+    return await _insert(connection, _in_order(found))
+
+
+def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, NewItem]]:
+    """Each item once, as it was first found, sorted so that concurrent adders never wait in a circle."""
     by_name = {(kind.id, new.key): (kind, new) for kind, new in reversed(found)}
-    lines = [by_name[name] for name in sorted(by_name)]
+    return [by_name[name] for name in sorted(by_name)]
+
+
+async def _insert(connection: Connection, lines: Sequence[tuple[Kind, NewItem]]) -> int:
     parameters = {
         "kinds": arrays.integers(kind.id for kind, _ in lines),
         "keys": arrays.texts(new.key for _, new in lines),
@@ -60,11 +68,11 @@ class Items:
         """Add any number of items, in one transaction."""
         for _, new in found:
             check_new_item(new)
-        ordered = sorted(found, key=lambda pair: (pair[0].id, pair[1].key))
+        lines = _in_order(found)
         added = 0
         async with self._database.transaction() as connection:
-            for start in range(0, len(ordered), CHUNK):
-                added += await add(connection, ordered[start : start + CHUNK])
+            for start in range(0, len(lines), CHUNK):
+                added += await _insert(connection, lines[start : start + CHUNK])
         return added
 
     async def find(self, kind: Kind, keys: Sequence[str]) -> dict[str, Any]:
@@ -75,8 +83,9 @@ class Items:
     async def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
         """Send items whose content hash is a new one round again; returns how many that were.
 
-        An item that waits for its first stage keeps its place. One that a worker has is noted, and goes
-        round when it is settled.
+        An item that waits for its first stage keeps its place; if it had failed before, it is tried at once, with
+        its attempts forgiven. One that a worker has is noted, and goes round when it is settled. Where the
+        lifecycle has no way for a change, only the hash is kept.
         """
         for key, content_hash in hashes.items():
             check_key("a key", key)
@@ -87,7 +96,7 @@ class Items:
             stale = {row.id: hashes[row.key] for row in rows if row.content_hash != hashes[row.key]}
             changed = [row for row in rows if row.id in stale]
             await _tell_changed(connection, kind.lifecycle, changed, stale, owner)
-            return list(stale)
+            return [row.id for row in changed if _minds_change(kind.lifecycle, row.state)]
 
         return len(await self.hold_each([row.id for row in found.values()], told))
 
@@ -178,15 +187,26 @@ def _retried(kind: Kind, row: Any, to: str | None) -> str:
     return lifecycle.path(row.state, Event.RETRY, to, item=item).to
 
 
+def _minds_change(lifecycle: Lifecycle, state: str) -> bool:
+    return state in lifecycle.working or lifecycle.anew(state) is not None
+
+
+def _sent_by_change(lifecycle: Lifecycle, row: Any) -> str | None:
+    """Where a change sends an item; None if it stays where it is: a worker has it, or it waits for its first try."""
+    if lifecycle.changed(row.state) is None and not row.attempt:
+        return None
+    return lifecycle.anew(row.state)
+
+
 async def _tell_changed(
     connection: Connection, lifecycle: Lifecycle, rows: list[Any], hashes: Mapping[int, str], owner: str
 ) -> None:
-    targets = {row.id: to for row in rows if (to := lifecycle.changed(row.state)) is not None}
-    resting = [row for row in rows if row.id in targets]
     working = [row.id for row in rows if row.state in lifecycle.working]
-    waiting = [row.id for row in rows if row.id not in targets and row.id not in working]
+    targets = {row.id: to for row in rows if (to := _sent_by_change(lifecycle, row)) is not None}
+    resting = [row for row in rows if row.id in targets]
+    untouched = [row.id for row in rows if row.id not in targets and row.id not in working]
     await move_held(connection, resting, targets, owner=owner, reason="changed", forgiven=True, hashes=hashes)
-    for statement, ids in (("note_change", working), ("note_hash", waiting)):
+    for statement, ids in (("note_change", working), ("note_hash", untouched)):
         if ids:
             await fetch(connection, statement, {"ids": ids, "hashes": [hashes[number] for number in ids]})
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from psycopg import sql
+from psycopg import errors, sql
 
-from detent.store.database import Database, fetch
+from detent.errors import DatabaseBusy
+from detent.store.database import Connection, Database, fetch
 
 LOCK = 0x0DE7E27_03
 
@@ -37,7 +40,10 @@ class Journal:
         return [Entry(*row) for row in rows]
 
     async def extend(self, now: datetime, *, months: int = 3) -> list[str]:
-        """Make the partitions of this month and the next ones; returns those that were missing."""
+        """Make the partitions of this month and the next ones; returns those that were missing.
+
+        Raises DatabaseBusy while somebody reads the journal for long; moves are kept without them too.
+        """
         existing = {row.name for row in await self._database.fetch("partitions")}
         made = []
         start = now.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
@@ -51,9 +57,11 @@ class Journal:
         return made
 
     async def prune(self, before: datetime) -> list[str]:
-        """Drop the partitions that lie wholly before the given time; returns their names."""
-        async with self._database.transaction() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        """Drop the partitions that lie wholly before the given time; returns their names.
+
+        Raises DatabaseBusy, and drops none, while somebody reads the journal for long.
+        """
+        async with self._changing() as connection:
             rows = await fetch(connection, "partitions")
             old = [row.name for row in rows if row.until is not None and row.until <= before]
             for name in old:
@@ -61,11 +69,24 @@ class Journal:
             await connection.execute("DELETE FROM journal_other WHERE at < %s", [before])
         return old
 
+    @contextlib.asynccontextmanager
+    async def _changing(self) -> AsyncIterator[Connection]:
+        """A transaction that changes the partitions. Workers wait behind its locks, so it does not wait for
+        them as long as somebody may read the journal, who makes a backup or a report."""
+        try:
+            async with self._database.transaction() as connection:
+                await fetch(connection, "lock_partitions", {"lock": LOCK})
+                await fetch(connection, "wait_briefly")
+                yield connection
+        except DatabaseBusy as busy:
+            if isinstance(busy.__cause__, errors.LockNotAvailable):
+                raise DatabaseBusy("the journal's months cannot be changed while somebody reads it") from busy
+            raise
+
     async def _make(self, name: str, start: datetime, end: datetime) -> None:
         """Make one partition. Rows of that month that went elsewhere meanwhile are moved into it."""
         table = sql.Identifier(name)
-        async with self._database.transaction() as connection:
-            await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        async with self._changing() as connection:
             exists = await (await connection.execute("SELECT to_regclass(%s) AS name", [name])).fetchone()
             if exists and exists.name:
                 return

@@ -14,6 +14,8 @@ from detent.store.database import Connection, Database, fetch
 from detent.store.values import check_key
 
 LOCK = 0x0DE7E27_02
+MOST_NAMES = 30
+"""How many names an error lists."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
     """The error for a name that does not exist, with the nearest one that does."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    listed = f" There are: {', '.join(names[:8])}." if names else ""
+    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
+    listed = f" There are: {', '.join(names[:MOST_NAMES])}{more}." if names else ""
     hint = f" Did you mean {near[0]!r}?" if near else listed
     return UnknownName(f"There is no {what} {name!r}.{hint}")
 

@@ -14,8 +14,13 @@ from detent.store.database import Database, fetch
 from detent.store.kinds import Kind, Kinds
 
 _FROM_THE_BEGINNING = (-(2**31), -1)
+_NOWHERE = (2**31 - 1, 2**63 - 1)
 _SHARE_OF_TIME_SPENT_LOOKING = 0.05
+_LONGEST_SECONDS = 5.0
+_SHORT_SECONDS = 0.05
+"""A look in vain that took no longer is repeated whenever a worker asks: it may have been told of new work."""
 _MOST_ATTEMPTS = 2**15 - 1
+_LEASES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -41,23 +46,27 @@ class Cursor:
 
     PostgreSQL cannot forget taken places while some old transaction is open, and looking past them from the
     beginning costs more with each claim. So after a look from the beginning that took t seconds, the next
-    looks go on from where the last claim ended, for twenty times t. Order and promptness suffer by that
-    much at most, and looking costs a twentieth of the time at most.
+    looks go on from where the last claim ended, and not at all where there was nothing, for twenty times t, or
+    five seconds. Order and promptness suffer by that much at most, and looking costs a twentieth of the time
+    where it is quick and a small part of it where it is not.
     """
 
     positions: dict[int, tuple[int, int]] = field(default_factory=dict)
     trusted_until: float = 0.0
 
     def position(self, kind: int, now: float) -> tuple[int, int]:
-        return self.positions.get(kind, _FROM_THE_BEGINNING) if now < self.trusted_until else _FROM_THE_BEGINNING
+        return self.positions.get(kind, _NOWHERE) if now < self.trusted_until else _FROM_THE_BEGINNING
 
     def remember(self, began: float, ended: float, positions: dict[int, tuple[int, int]]) -> None:
+        took = ended - began
         if began >= self.trusted_until:
             self.positions.clear()
-            self.trusted_until = ended + (ended - began) / _SHARE_OF_TIME_SPENT_LOOKING
-        self.positions.update(positions)
-        if not positions:
+            looks_again_at_once = not positions and took < _SHORT_SECONDS
+            trusted = min(took / _SHARE_OF_TIME_SPENT_LOOKING, _LONGEST_SECONDS)
+            self.trusted_until = 0.0 if looks_again_at_once else ended + trusted
+        elif self.positions and not positions:
             self.trusted_until = 0.0
+        self.positions.update(positions)
 
 
 class Holder(NamedTuple):
@@ -113,17 +122,24 @@ class Leases:
         rows = await self._database.fetch("renew", {"tokens": list(tokens)})
         return {row.token for row in rows}
 
-    async def rescue(self, *, owner: str, tokens: Iterable[int] = (), limit: int = 100) -> dict[int, str]:
-        """Take the items of leases that ran out, and of those named; returns where each item went."""
-        asked = {"tokens": list(tokens)}
-        if not await self._database.fetch("overdue", asked):
-            return {}
-        async with self._database.transaction() as connection:
-            await fetch(connection, "join_movers")
-            locked = await fetch(connection, "lock_overdue", asked | {"limit": limit})
-            parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": True}
-            rows = await fetch(connection, "rescue", parameters)
-        return {row.id: row.final for row in rows}
+    async def begin_alone(self, token: int) -> None:
+        """The one item held under this token is worked on from now on with nothing beside it."""
+        await self._database.fetch("begin_alone", {"token": token})
+
+    async def rescue(self, *, owner: str, tokens: Iterable[int] = (), overdue: bool = True) -> dict[int, str]:
+        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went."""
+        asked = {"tokens": list(tokens), "overdue": overdue}
+        went: dict[int, str] = {}
+        while await self._database.fetch("overdue", asked):
+            async with self._database.transaction() as connection:
+                await fetch(connection, "join_movers")
+                locked = await fetch(connection, "lock_overdue", asked | {"limit": _LEASES_AT_ONCE})
+                parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": True}
+                rows = await fetch(connection, "rescue", parameters)
+            went |= {row.id: row.final for row in rows}
+            if len(locked) < _LEASES_AT_ONCE:  # the rest, if any, is being taken by somebody else
+                break
+        return went
 
     async def of(self, owner: str) -> list[int]:
         """The tokens of the leases that this owner has."""
@@ -147,7 +163,7 @@ def stage_parameters(stage: Stage) -> dict[str, object]:
         "working": working,
         "back_via": back.via,
         "back_to": back.to,
-        "back_again": lifecycle.changed(back.to),
+        "back_again": lifecycle.anew(back.to),
         "fail_to": lifecycle.path(working, Event.FAIL).to,
         "fail_kind": lifecycle.failure_kind(working, "worker_died"),
         "max_attempts": min(stage.max_attempts, _MOST_ATTEMPTS),

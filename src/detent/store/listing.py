@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -82,20 +83,19 @@ class Listing:
         kinds = await self._kinds.select(source, label)
         limit = max(limit, 1)
         if state is not None:
-            _require_state(state, kinds)
+            require_state(state, kinds)
         mark = _read_mark(after)
         if error_kind is not None:
             return await self._failures(kinds, error_kind, state, limit, mark)
-        items: list[Listed] = []
+        found: list[tuple[Kind, Any]] = []
         for kind in sorted(kinds, key=lambda kind: kind.id):
             if kind.id < mark.get("kind", 0):
                 continue
             place = mark if kind.id == mark.get("kind") else {}
-            rows = await self._rows(kind, state, limit - len(items), place)
-            items += [listed(row, kind) for row in rows]
-            if len(items) >= limit:
-                return Page(items, _write_mark(kind, items[-1]))
-        return Page(items, None)
+            found += [(kind, row) for row in await self._rows(kind, state, limit + 1 - len(found), place)]
+            if len(found) > limit:
+                break
+        return _page(found, limit)
 
     async def _rows(self, kind: Kind, state: str | None, limit: int, mark: dict[str, Any]) -> list[Any]:
         if state is None:
@@ -125,14 +125,12 @@ class Listing:
             "error_kind": error_kind,
             "state": state,
             "after_id": mark.get("id", -1),
-            "limit": limit,
+            "limit": limit + 1,
         }
         rows = await self._database.fetch("list_by_failure", parameters)
         if not rows:
-            _require_error_kind(error_kind, kinds)
-        items = [listed(row, by_id[row.kind_id]) for row in rows]
-        full = len(items) >= limit
-        return Page(items, _write_mark(by_id[rows[-1].kind_id], items[-1]) if full else None)
+            require_error_kind(error_kind, kinds)
+        return _page([(by_id[row.kind_id], row) for row in rows], limit)
 
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[int]:
         """The ids of the items that have this key; a key that none has is an error with a suggestion."""
@@ -166,8 +164,16 @@ class Listing:
     async def _unknown_key(self, key: str) -> UnknownName:
         start = key[: max(1, len(key) // 3)]
         parameters = {"start": start, "end": start + "\U0010ffff"}
-        near = [row.key for row in await self._database.fetch("similar_keys", parameters)]
-        return unknown("item with the key", key, near)
+        alike = [row.key for row in await self._database.fetch("similar_keys", parameters)]
+        nearest = max(alike, key=lambda each: difflib.SequenceMatcher(None, key, each).ratio(), default=None)
+        hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
+        return UnknownName(f"There is no item with the key {key!r}.{hint}")
+
+
+def _page(found: Sequence[tuple[Kind, Any]], limit: int) -> Page:
+    """A page of what was found; one more than its limit tells that there is another page."""
+    items = [listed(row, kind) for kind, row in found[:limit]]
+    return Page(items, _write_mark(found[limit - 1][0], items[-1]) if len(found) > limit else None)
 
 
 def listed(row: Any, kind: Kind) -> Listed:
@@ -189,13 +195,14 @@ def listed(row: Any, kind: Kind) -> Listed:
     )
 
 
-def _require_state(state: str, kinds: Sequence[Kind]) -> None:
+def require_state(state: str, kinds: Sequence[Kind]) -> None:
+    """A state that none of these kinds knows is an error."""
     known = {name for kind in kinds for name in kind.lifecycle.states}
     if known and state not in known:
         raise unknown("state", state, known)
 
 
-def _require_error_kind(error_kind: str, kinds: Sequence[Kind]) -> None:
+def require_error_kind(error_kind: str, kinds: Sequence[Kind]) -> None:
     """Tell a kind of error that nothing can have from one that nothing has at present."""
     named = {name for kind in kinds for name in kind.lifecycle.failure_kinds.values()}
     known = named | {trouble.value for trouble in Trouble}

@@ -9,13 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 
-from detent.errors import SchemaTooNew
+import psycopg
+
+from detent.errors import RightsMissing, SchemaTooNew
 from detent.store.database import Connection, Database
 
 LOCK = 0x0DE7E27_01
 
+_SCHEMA_EXISTS = "SELECT FROM pg_namespace WHERE nspname = 'detent'"
 _RECORD = """
-CREATE SCHEMA IF NOT EXISTS detent;
 CREATE TABLE IF NOT EXISTS detent.migration (
     number      integer PRIMARY KEY,
     name        text NOT NULL,
@@ -46,7 +48,10 @@ async def upgrade(database: Database) -> list[Migration]:
         _refuse_newer(applied, known)
         if applied == known[-1].number:
             return []
-        return await _apply(connection, known)
+        try:
+            return await _apply(connection, known)
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise RightsMissing(connection.info.user, connection.info.dbname, error) from error
 
 
 async def version(connection: Connection) -> int:
@@ -64,6 +69,8 @@ async def _apply(connection: Connection, known: list[Migration]) -> list[Migrati
     applied = []
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        if not (await connection.execute(_SCHEMA_EXISTS)).rowcount:  # an administrator may have made it
+            await connection.execute("CREATE SCHEMA detent")
         await connection.execute(_RECORD.encode(), prepare=False)
         present = await version(connection)
         _refuse_newer(present, known)

@@ -47,7 +47,7 @@ class Notices:
     async def _listen(self, heard: asyncio.Event) -> None:
         while True:
             with contextlib.suppress(psycopg.Error):
-                options = connection_options()
+                options = connection_options(self._database.conninfo)
                 async with await psycopg.AsyncConnection.connect(self._database.conninfo, **options) as connection:
                     await connection.execute(f"LISTEN {CHANNEL}")
                     async for _ in connection.notifies():

@@ -36,12 +36,17 @@ async def facts(conninfo: str) -> Facts:
 
 
 async def upgrade(conninfo: str) -> list[Migration]:
-    """Bring the schema up to date; returns the steps that were missing."""
+    """Bring the schema of a server up to date; returns the steps that were missing."""
     async with _opened(conninfo) as database:
-        applied = await apply_missing(database)
-        if applied:
-            await Journal(database).extend(datetime.now(UTC))
-        return applied
+        return await bring_up_to_date(database)
+
+
+async def bring_up_to_date(database: Database) -> list[Migration]:
+    """Apply the steps that the schema lacks, and give the journal its next months; returns the steps."""
+    applied = await apply_missing(database)
+    if applied:
+        await Journal(database).extend(datetime.now(UTC))
+    return applied
 
 
 @contextlib.asynccontextmanager

@@ -9,13 +9,17 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from detent.errors import IllegalMove, UnknownName
+from detent.errors import DatabaseBusy, IllegalMove, UnknownName
 from detent.knowledge import Done, Item
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
 from detent.store.graph import Graph
 from detent.store.kinds import Kinds
 from detent.store.verdict import Verdict, refused
+
+_LARGEST = 16_000_000
+_LINE = 200
+"""Characters: what one statement carries at most, beside its last item, and what a link or a found item counts for."""
 
 
 class Settled(StrEnum):
@@ -46,8 +50,15 @@ class Moved(NamedTuple):
     counted: int
 
 
-Applied = Mapping[int, Moved]
-"""What was moved, by item."""
+class Applied(NamedTuple):
+    """What was moved: everything as it was asked, but for the items that are named; or only those."""
+
+    everything: bool
+    named: Mapping[int, Moved]
+
+    def of(self, verdict: Verdict) -> Moved | None:
+        moved = self.named.get(verdict.item.id)
+        return Moved(verdict.path.to, verdict.attempt) if moved is None and self.everything else moved
 
 
 class Way(NamedTuple):
@@ -76,19 +87,33 @@ class Settling:
         self._graph = graph
 
     async def settle(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
-        """Settle a batch in one transaction; one by one if the database refuses something in it."""
+        """Settle a batch in one transaction; in parts if it is large, and one by one if the database refuses
+        something in it.
+
+        It refuses by any error that does not pass: those that do are raised as DatabaseAway or DatabaseBusy,
+        and are nobody's fault.
+        """
         if not verdicts:
             return []
         if len({verdict.item.id for verdict in verdicts}) < len(verdicts):
             return await self._in_turn(verdicts)
+        receipts: list[Receipt] = []
+        for part in _parts(verdicts):
+            receipts += await self._settle_part(part)
+        return receipts
+
+    async def _settle_part(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
         verdicts = [await self._vet(verdict) if _names_kinds(verdict) else verdict for verdict in verdicts]
         try:
             return await self._together(verdicts)
-        except psycopg.Error as error:
-            if not _is_refusal(error):
+        except DatabaseBusy as busy:
+            if len(verdicts) == 1 or not _may_be_too_much(busy):
                 raise
+            middle = len(verdicts) // 2
+            return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
+        except psycopg.DatabaseError as error:
             if len(verdicts) > 1:
-                return [receipt for verdict in verdicts for receipt in await self.settle([verdict])]
+                return [receipt for verdict in verdicts for receipt in await self._settle_part([verdict])]
             if verdicts[0].refused is not None:
                 raise
             reason = str(error).splitlines()[0]
@@ -123,21 +148,22 @@ class Settling:
         async with self._database.transaction() as connection:
             rows = await fetch(connection, "settle", self._parameters(verdicts))
             applied = _applied(verdicts, rows)
-            await self._write(connection, [verdict for verdict in verdicts if verdict.item.id in applied], applied)
+            await self._write(connection, verdicts, applied)
         return await self._receipts(verdicts, applied)
 
     def _is_plain(self, verdicts: Sequence[Verdict]) -> bool:
         """Whether nothing is written but the moves, so that one statement does it all."""
         return all(
             verdict.error is None
-            and verdict.item.attempt <= 1
+            and not _failed_before(verdict.item)
             and (verdict.done is None or not self._graph.carries_data(verdict.done))
             for verdict in verdicts
         )
 
     async def _write(self, connection: Connection, verdicts: Sequence[Verdict], applied: Applied) -> None:
-        await _keep_failures(connection, verdicts, applied)
-        done = [(verdict.item, verdict.done) for verdict in verdicts if verdict.done is not None]
+        moved = [(verdict, found) for verdict in verdicts if (found := applied.of(verdict)) is not None]
+        await _keep_failures(connection, moved)
+        done = [(verdict.item, verdict.done) for verdict, _ in moved if verdict.done is not None]
         await self._graph.write(connection, done)
 
     def _parameters(self, verdicts: Sequence[Verdict]) -> dict[str, object]:
@@ -165,7 +191,7 @@ class Settling:
             state=item.state,
             via=path.via,
             to=path.to,
-            again=self._kinds.lifecycles[item.lifecycle].changed(path.to),
+            again=self._kinds.lifecycles[item.lifecycle].anew(path.to),
             tried=item.attempt,
             attempt=verdict.attempt,
             delay=verdict.delay_seconds,
@@ -176,18 +202,48 @@ class Settling:
         )
 
     async def _receipts(self, verdicts: Sequence[Verdict], applied: Applied) -> list[Receipt]:
-        missing = [verdict.item.id for verdict in verdicts if verdict.item.id not in applied]
+        if applied.everything and not applied.named:
+            return [Receipt(verdict.item, _status(verdict), verdict.path.to, verdict.refused) for verdict in verdicts]
+        missing = [verdict.item.id for verdict in verdicts if applied.of(verdict) is None]
         found = await self._database.fetch("unsettled", {"ids": missing}) if missing else []
         present = {row.id: (row.token, row.state) for row in found}
-        return [_receipt(verdict, applied, present) for verdict in verdicts]
+        return [_receipt(verdict, applied.of(verdict), present) for verdict in verdicts]
 
 
 def _applied(verdicts: Sequence[Verdict], rows: Sequence[Any]) -> Applied:
-    """What became of each item that was moved: what was asked, but for those that the answer names."""
     named = {row.id: Moved(row.final, row.counted) for row in rows if row.id is not None}
-    if rows[0].moved < len(verdicts):
-        return named
-    return {verdict.item.id: Moved(verdict.path.to, verdict.attempt) for verdict in verdicts} | named
+    return Applied(rows[0].moved == len(verdicts), named)
+
+
+def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
+    """The batch in parts that are small enough for one statement, each with an item at least."""
+    parts: list[Sequence[Verdict]] = []
+    start = size = 0
+    for number, verdict in enumerate(verdicts):
+        size += _size(verdict.done)
+        if size > _LARGEST and number > start:
+            parts.append(verdicts[start:number])
+            start, size = number, _size(verdict.done)
+    return [*parts, verdicts[start:]]
+
+
+def _size(done: Done | None) -> int:
+    """About how many characters are written, of what may be large."""
+    if done is None or (done.node is None and not done.found and not done.references):
+        return 0
+    return (len(done.node.text) if done.node else 0) + _LINE * (len(done.found) + len(done.references or ()))
+
+
+def _may_be_too_much(busy: DatabaseBusy) -> bool:
+    """Whether fewer items may succeed where these did not: the time or the memory for a statement ran out."""
+    cause = busy.__cause__
+    return isinstance(cause, psycopg.Error) and cause.sqlstate in ("57014", "25P04", "53200")
+
+
+def _failed_before(item: Item) -> bool:
+    """Whether there may be a failure on record: not of an item that is tried for the first time, unless a worker
+    died of it or of its neighbours."""
+    return item.attempt > 1 or item.alone
 
 
 def _names_kinds(verdict: Verdict) -> bool:
@@ -201,12 +257,12 @@ def _shared(verdict: Verdict) -> tuple[object, ...]:
     return item.token, item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
 
 
-async def _keep_failures(connection: Connection, verdicts: Sequence[Verdict], applied: Applied) -> None:
-    """Keep why items failed, and forget it of those whose attempts are counted anew: they succeeded, or the
-    content that failed is no longer theirs."""
-    counted = {verdict.item.id: applied[verdict.item.id].counted for verdict in verdicts}
+async def _keep_failures(connection: Connection, moved: Sequence[tuple[Verdict, Moved]]) -> None:
+    """Keep why items failed, and forget it of those that succeeded, or whose content is another now."""
     errors = [
-        (verdict.item, verdict.error) for verdict in verdicts if verdict.error is not None and counted[verdict.item.id]
+        (verdict.item, verdict.error)
+        for verdict, now in moved
+        if verdict.error is not None and not _began_anew(verdict, now)
     ]
     if errors:
         parameters = {
@@ -217,22 +273,32 @@ async def _keep_failures(connection: Connection, verdicts: Sequence[Verdict], ap
             "messages": [error.message for _, error in errors],
         }
         await fetch(connection, "keep_failures", parameters)
-    anew = [verdict.item.id for verdict in verdicts if verdict.item.attempt > 1 and not counted[verdict.item.id]]
-    if anew:
-        await fetch(connection, "forget_failures", {"ids": anew})
+    over = [
+        verdict.item.id
+        for verdict, now in moved
+        if _failed_before(verdict.item) and (_succeeded(verdict) or _began_anew(verdict, now))
+    ]
+    if over:
+        await fetch(connection, "forget_failures", {"ids": over})
 
 
-def _is_refusal(error: psycopg.Error) -> bool:
-    """Whether the database cannot keep a value: it has the wrong type, breaks a rule, or is too large."""
-    too_large = (error.sqlstate or "").startswith("54")
-    return too_large or isinstance(error, psycopg.DataError | psycopg.IntegrityError)
+def _succeeded(verdict: Verdict) -> bool:
+    return verdict.error is None and not verdict.released
 
 
-def _receipt(verdict: Verdict, applied: Applied, present: dict[int, tuple[int | None, str]]) -> Receipt:
+def _began_anew(verdict: Verdict, now: Moved) -> bool:
+    """Whether the attempts are counted otherwise than the verdict says: the content has changed."""
+    return now.counted != verdict.attempt
+
+
+def _status(verdict: Verdict) -> Settled:
+    return Settled.APPLIED if verdict.refused is None else Settled.REFUSED
+
+
+def _receipt(verdict: Verdict, moved: Moved | None, present: dict[int, tuple[int | None, str]]) -> Receipt:
     item = verdict.item
-    if item.id in applied:
-        status = Settled.APPLIED if verdict.refused is None else Settled.REFUSED
-        return Receipt(item, status, applied[item.id].final, verdict.refused)
+    if moved is not None:
+        return Receipt(item, _status(verdict), moved.final, verdict.refused)
     token, state = present.get(item.id, (None, ""))
     if token == item.token and state != item.state:
         return Receipt(item, Settled.ALREADY, state)

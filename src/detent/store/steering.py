@@ -69,13 +69,14 @@ class Steering:
             ids = [row.id for row in rows if row.state == stage.waiting]
             if not ids:
                 return []
+            vacated = await fetch(connection, "vacate", {"ids": ids})
             parameters = stage_parameters(stage) | {
                 "ids": ids,
+                "suspects": [row.item_id for row in vacated if row.alone],
                 "hashes": [remarks[number].content_hash for number in ids],
                 "owner": owner,
                 "duration": timedelta(seconds=lease_seconds),
             }
-            await fetch(connection, "vacate", {"ids": ids})
             found = await fetch(connection, "take", parameters)
             taken.extend(leased(row, kind, stage.working) for row in found)
             await _note(connection, ids, remarks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -17,8 +17,8 @@ from detent.store.journal import Entry, Journal
 from detent.store.kinds import Kind, Kinds
 from detent.store.leases import Cursor, Holder, Leases, Stage
 from detent.store.listing import Listing, Page, Story
-from detent.store.migration import upgrade
 from detent.store.notices import Notices
+from detent.store.server import bring_up_to_date
 from detent.store.settling import Receipt, Settling
 from detent.store.sources import Sources
 from detent.store.steering import Steering
@@ -48,8 +48,7 @@ class Store:
         """Connect, and bring the schema up to date."""
         await self.database.open()
         try:
-            if await upgrade(self.database):
-                await self.journal.extend(datetime.now(UTC))
+            await bring_up_to_date(self.database)
             await self.kinds.refresh()
         except BaseException:
             await self.database.close()
@@ -74,7 +73,8 @@ class Store:
     async def add(self, source: str, label: str, new: Iterable[str | NewItem]) -> int:
         """Add items that are not there yet, given as keys or as NewItem; returns how many were new."""
         named = [entry if isinstance(entry, NewItem) else NewItem(entry, label) for entry in new]
-        return await self.items.add([(await self.kinds.get(e.source or source, e.label), e) for e in named])
+        kinds = {name: await self.kinds.get(*name) for name in {(e.source or source, e.label) for e in named}}
+        return await self.items.add([(kinds[e.source or source, e.label], e) for e in named])
 
     async def claim(
         self,
@@ -121,20 +121,23 @@ class Store:
     ) -> list[Receipt]:
         """Write what became of items, each all or nothing, and say of each what happened."""
         rules = policy or RetryPolicy()
+        lifecycles = await self._lifecycles(item for item, _ in outcomes)
         verdicts = [
-            judge(item, outcome, await self.kinds.lifecycle(item.lifecycle), rules, random.random)
-            for item, outcome in outcomes
+            judge(item, outcome, lifecycles[item.lifecycle], rules, random.random) for item, outcome in outcomes
         ]
         return await self._settling.settle(verdicts)
 
     async def release(self, items: Sequence[Item], reason: str = "released") -> list[Receipt]:
         """Give items back untried; the attempt does not count."""
-        verdicts = [released(item, await self.kinds.lifecycle(item.lifecycle), reason) for item in items]
+        lifecycles = await self._lifecycles(items)
+        verdicts = [released(item, lifecycles[item.lifecycle], reason) for item in items]
         return await self._settling.settle(verdicts)
 
-    async def rescue(self, *, owner: str = "rescue", tokens: Iterable[int] = ()) -> dict[int, str]:
-        """Take the items of leases that ran out, and of those named; returns where each item went."""
-        return await self.leases.rescue(owner=owner, tokens=tokens)
+    async def rescue(
+        self, *, owner: str = "rescue", tokens: Iterable[int] = (), overdue: bool = True
+    ) -> dict[int, str]:
+        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went."""
+        return await self.leases.rescue(owner=owner, tokens=tokens, overdue=overdue)
 
     async def mark_changed(self, source: str, label: str, hashes: Mapping[str, str], *, owner: str = BY_HAND) -> int:
         """Send items with a new content hash round again; returns how many that were."""
@@ -174,3 +177,7 @@ class Store:
         return await self.listing.page(
             source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
         )
+
+    async def _lifecycles(self, items: Iterable[Item]) -> dict[str, Lifecycle]:
+        """The lifecycles that these items follow, by name."""
+        return {name: await self.kinds.lifecycle(name) for name in {item.lifecycle for item in items}}

@@ -59,10 +59,21 @@ class Tallies:
             doubled = await fetch(connection, "doubly_placed")
             misheld = await fetch(connection, "misheld")
         return [
+            *await self._stranded(),
             *[f"kind {r.kind_id}, {r.state}: {r.tallied} tallied, {r.counted} counted" for r in miscounts],
             *[_misplaced(r) for r in misplaced],
             *[f"item {r.item_id} has {r.places} places" for r in doubled],
             *[f"lease {r.token} counts {r.open} items and holds {r.held}" for r in misheld],
+        ]
+
+    async def _stranded(self) -> list[str]:
+        """Items in states that their lifecycle no longer has: an older program put them there."""
+        await self._kinds.refresh()
+        return [
+            f"{line.count} items of {line.source}/{line.label} are {line.state}, a state that the lifecycle "
+            f"{line.lifecycle} no longer has; `detent reset` puts them back to the beginning"
+            for line in await self.count()
+            if line.state not in self._kinds.lifecycles[line.lifecycle].states
         ]
 
     async def repair(self) -> None:
@@ -101,7 +112,7 @@ def _working(kinds: Sequence[Kind]) -> dict[str, object]:
         "states": [state for _, state, _ in lines],
         "back_vias": [back.via for back in backs],
         "back_tos": [back.to for back in backs],
-        "back_agains": [lifecycle.changed(back.to) for (_, _, lifecycle), back in zip(lines, backs, strict=True)],
+        "back_agains": [lifecycle.anew(back.to) for (_, _, lifecycle), back in zip(lines, backs, strict=True)],
         "fail_tos": [lifecycle.path(state, Event.FAIL).to for _, state, lifecycle in lines],
         "fail_kinds": [lifecycle.failure_kind(state, died) for _, state, lifecycle in lines],
     }

@@ -11,6 +11,11 @@ from detent.errors import Unstorable
 from detent.knowledge import Done, Failed, NewItem, Node, Reference, Retry, Skipped
 from detent.lifecycle import Trouble
 
+LONGEST_TEXT = 100_000_000
+"""Characters. PostgreSQL takes a statement of a thousand million bytes at most, with all that it carries."""
+
+LONGEST_MESSAGE = 100_000
+
 LONGEST_KEY = 2000
 """Bytes. A key is in an index, whose entries PostgreSQL limits to a third of a page."""
 
@@ -22,6 +27,10 @@ def check_text(what: str, text: str | None) -> None:
         return
     if not isinstance(text, str):
         raise Unstorable(f"{what} is {type(text).__name__}, not text")
+    if len(text) > LONGEST_TEXT:
+        raise Unstorable(f"{what} is {len(text):,} characters long; at most {LONGEST_TEXT:,} can be kept")
+    if text.isascii() and "\x00" not in text:
+        return
     if "\x00" in text:
         raise Unstorable(f"{what} has a NUL byte at character {text.index(chr(0))}")
     try:
@@ -52,18 +61,23 @@ def check_properties(what: str, properties: Mapping[str, Any]) -> None:
         text = json.dumps(dict(properties), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise Unstorable(f"{what} cannot be written as JSON: {error}") from None
+    if len(text) > LONGEST_TEXT:
+        raise Unstorable(f"{what}: {len(text):,} characters of JSON; at most {LONGEST_TEXT:,} can be kept")
     if "\\u0000" in text or "\\ud" in text.lower():
         _check_strings(what, properties)
 
 
 def check_new_item(new: NewItem) -> None:
     _require_type("the label of a new item", new.label, str)
-    _require_type("the source of a new item", new.source, str | None)
-    _require_type("the state of a new item", new.state, str | None)
-    check_key(f"the key of a new {new.label}", new.key)
+    check_key("the key of a new item", new.key)
     check_text("its label", new.label)
-    check_text("its content hash", new.content_hash)
     check_priority(new.priority)
+    if new.source is not None:
+        _require_type("the source of a new item", new.source, str)
+    if new.state is not None:
+        _require_type("the state of a new item", new.state, str)
+    if new.content_hash is not None:
+        check_text("its content hash", new.content_hash)
 
 
 def check_outcome(outcome: object) -> None:
@@ -83,6 +97,8 @@ def check_outcome(outcome: object) -> None:
 
 
 def _check_done(done: Done) -> None:
+    if done.to is not None:
+        _require_type("the state to go to", done.to, str)
     if done.note is not None:
         check_text("the note", done.note)
     if done.content_hash is not None:
@@ -105,8 +121,9 @@ def _check_done(done: Done) -> None:
 
 
 def printable(text: object) -> str:
-    """A message as it can be kept: what PostgreSQL refuses is shown as an escape."""
-    escaped = str(text).replace("\x00", "\\x00")
+    """A message as it can be kept: what PostgreSQL refuses is shown as an escape, and the end of a very long one is
+    left out."""
+    escaped = str(text)[:LONGEST_MESSAGE].replace("\x00", "\\x00")
     return escaped.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 

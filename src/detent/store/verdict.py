@@ -47,7 +47,7 @@ def judge(
         match outcome:
             case Done():
                 path = lifecycle.path(item.state, Event.DONE, outcome.to, item=item)
-                return Verdict(item, path, 0, reason=outcome.note, done=outcome)
+                return Verdict(item, path, 0, outcome.note, None, None, outcome)
             case Retry():
                 return _retry(item, outcome, lifecycle, policy, jitter())
             case Failed():
@@ -57,6 +57,8 @@ def judge(
                 return Verdict(item, path, 0, reason=printable(outcome.reason))
     except (Unstorable, IllegalMove) as error:
         return refused(item, lifecycle, str(error).rstrip("."))
+    except Exception as error:  # what a handler returns may be of any make, and is its item's trouble alone
+        return refused(item, lifecycle, f"looking at it raised {type(error).__name__}")
 
 
 def released(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
@@ -79,7 +81,10 @@ def refused(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
 
 
 def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, jitter: float) -> Verdict:
-    decision = decide(retry.trouble, item.attempt, policy, retry_after=retry.retry_after, jitter=jitter)
+    attempt = item.attempt
+    if retry.alone and not item.alone:  # it may have been a neighbour's fault, so it is not the last attempt
+        attempt = min(attempt, policy.max_attempts - 1)
+    decision = decide(retry.trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
     match decision:
         case GiveUp(why):
             return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")
@@ -88,4 +93,4 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
             kind = lifecycle.failure_kind(item.state, retry.trouble.value)
             error = Error(kind, retry.trouble.value, printable(retry.reason))
             # No delay is no date: the item waits among those that never failed, in their order.
-            return Verdict(item, path, item.attempt, error.message, delay or None, error, alone=retry.alone)
+            return Verdict(item, path, attempt, error.message, delay or None, error, alone=retry.alone)

@@ -15,23 +15,24 @@ import mmap
 import os
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 MOST_LEASES = 4096
 MOST_ITEMS = 65536
 
-_NUMBER = struct.Struct("q")
-_LEASE = struct.Struct("qq")
-"""A token of the worker's, and beside it, once the keeper could not renew it, the same token again."""
-_ITEM = struct.Struct("qqd")
-"""A token, an item, and the time by which its handler must have ended."""
-_ITEM_BODY = struct.Struct("qd")
-_DEADLINE = struct.Struct("d")
-_USED_LEASES, _USED_ITEMS = 0, 8
-_LEASES = 16
-_ITEMS = _LEASES + MOST_LEASES * _LEASE.size
-_SIZE = _ITEMS + MOST_ITEMS * _ITEM.size
+Held = tuple[int, int]
+"""A token, and an item that is held under it."""
+
+# The memory is words of eight bytes: how many rows of leases and of items were ever used, then the rows.
+# A lease's row: a token of the worker's, and, once the keeper could not renew it, the same token again.
+# An item's row: a token, an item, and the time by which its handler must have ended, as a floating number.
+_USED_LEASES, _USED_ITEMS = 0, 1
+_LEASES, _LEASE = 2, 2
+_ITEMS, _ITEM = _LEASES + MOST_LEASES * _LEASE, 3
+_ITEM_ROW = struct.Struct("qqd")
+_WORD = 8
+_SIZE = (_ITEMS + MOST_ITEMS * _ITEM) * _WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,56 +52,64 @@ class Board:
 
     def __init__(self, descriptor: int) -> None:
         self._memory = mmap.mmap(descriptor, _SIZE)
+        self._words = memoryview(self._memory).cast("q")
+        self._times = memoryview(self._memory).cast("d")
         self._lock = threading.Lock()
         self._leases: dict[int, int] = {}
-        self._items: dict[tuple[int, int], int] = {}
+        self._items: dict[Held, int] = {}
         self._free_leases: list[int] = []
         self._free_items: list[int] = []
 
     def has_room(self, items: int) -> bool:
-        """Whether one more lease of this many items can be written down."""
-        return len(self._leases) < MOST_LEASES and len(self._items) + items <= MOST_ITEMS
+        """Whether one more lease can be written down, with so many items held in all."""
+        return len(self._leases) < MOST_LEASES and items <= MOST_ITEMS
 
     def hold(self, token: int) -> None:
         """A lease was taken, and is to be renewed."""
         with self._lock:
-            slot = self._leases[token] = self._slot(self._free_leases, _USED_LEASES)
-            _NUMBER.pack_into(self._memory, _lease_at(slot), token)
+            row = self._leases[token] = self._row(self._free_leases, _USED_LEASES, _LEASES, _LEASE)
+            self._words[row] = token
 
     def drop(self, token: int) -> None:
         """A lease is settled, and need not be renewed any more."""
         with self._lock:
-            slot = self._leases.pop(token)
-            _NUMBER.pack_into(self._memory, _lease_at(slot), 0)
-            self._free_leases.append(slot)
+            row = self._leases.pop(token)
+            self._words[row] = 0
+            self._free_leases.append(row)
 
-    def begin(self, token: int, item: int, deadline: float) -> None:
-        """A handler begins with this item."""
+    def begin(self, held: Iterable[Held], deadline: float) -> None:
+        """A handler begins with these items."""
+        words, times, rows = self._words, self._times, self._items
         with self._lock:
-            slot = self._items.get((token, item))
-            if slot is None:
-                slot = self._items[token, item] = self._slot(self._free_items, _USED_ITEMS)
-            _ITEM_BODY.pack_into(self._memory, _item_at(slot) + _NUMBER.size, item, deadline)
-            _NUMBER.pack_into(self._memory, _item_at(slot), token)
+            for name in held:
+                row = rows.get(name)
+                if row is None:
+                    row = rows[name] = self._row(self._free_items, _USED_ITEMS, _ITEMS, _ITEM)
+                words[row + 1] = name[1]
+                times[row + 2] = deadline
+                words[row] = name[0]
 
-    def finish(self, token: int, item: int) -> None:
-        """The handler has ended, or was given up; what it said is not written yet."""
+    def finish(self, held: Iterable[Held]) -> None:
+        """The handler has ended, or was given up; what it said of these items is not written yet."""
+        times, rows = self._times, self._items
         with self._lock:
-            slot = self._items.get((token, item))
-            if slot is not None:
-                _DEADLINE.pack_into(self._memory, _item_at(slot) + _ITEM.size - _DEADLINE.size, math.inf)
+            for name in held:
+                if name in rows:
+                    times[rows[name] + 2] = math.inf
 
-    def end(self, token: int, item: int) -> None:
-        """The item is settled."""
+    def end(self, held: Iterable[Held]) -> None:
+        """These items are settled."""
+        words, rows, free = self._words, self._items, self._free_items
         with self._lock:
-            slot = self._items.pop((token, item), None)
-            if slot is not None:
-                _NUMBER.pack_into(self._memory, _item_at(slot), 0)
-                self._free_items.append(slot)
+            for name in held:
+                row = rows.pop(name, None)
+                if row is not None:
+                    words[row] = 0
+                    free.append(row)
 
     def lost(self) -> set[int]:
         """The tokens that the keeper could not renew."""
-        return {token for token, slot in self._leases.items() if self._lost_at(slot) == token}
+        return {token for token, row in self._leases.items() if self._words[row + 1] == token}
 
     def held(self) -> list[int]:
         """The keeper's view: the tokens that the worker wants renewed."""
@@ -108,37 +117,39 @@ class Board:
 
     def running(self) -> list[Running]:
         """The keeper's view: the items in handlers' hands."""
-        end = _item_at(self._used(_USED_ITEMS))
-        rows = _ITEM.iter_unpack(self._memory[_ITEMS:end])
+        end = _ITEMS + self._words[_USED_ITEMS] * _ITEM
+        rows = _ITEM_ROW.iter_unpack(self._memory[_ITEMS * _WORD : end * _WORD])
         return [Running(*row) for row in rows if row[0]]
 
     def mark_lost(self, tokens: set[int]) -> None:
         """The keeper tells the worker that these leases are gone."""
-        for slot, token in list(self._held()):
+        for row, token in list(self._held()):
             if token in tokens:
-                _NUMBER.pack_into(self._memory, _lease_at(slot) + _NUMBER.size, token)
+                self._words[row + 1] = token
 
     def close(self) -> None:
+        """Give the memory back. What is closed reads as empty: a keeper may be just about to look at it."""
+        self._leases.clear()
+        self._items.clear()
+        self._words.release()
+        self._times.release()
         self._memory.close()
+        self._memory = mmap.mmap(-1, (_USED_ITEMS + 1) * _WORD)
+        self._words = memoryview(self._memory).cast("q")
 
     def _held(self) -> Iterator[tuple[int, int]]:
-        end = _lease_at(self._used(_USED_LEASES))
-        rows = _LEASE.iter_unpack(self._memory[_LEASES:end])
-        return ((slot, token) for slot, (token, _) in enumerate(rows) if token)
+        for row in range(_LEASES, _LEASES + self._words[_USED_LEASES] * _LEASE, _LEASE):
+            token = self._words[row]
+            if token:
+                yield row, token
 
-    def _lost_at(self, slot: int) -> int:
-        return int(_NUMBER.unpack_from(self._memory, _lease_at(slot) + _NUMBER.size)[0])
-
-    def _used(self, where: int) -> int:
-        return int(_NUMBER.unpack_from(self._memory, where)[0])
-
-    def _slot(self, free: list[int], where: int) -> int:
-        """A slot that was given back, or else the next one. So few are ever used, and the keeper reads only those."""
+    def _row(self, free: list[int], used: int, first: int, size: int) -> int:
+        """A row that was given back, or else the next one. So few are ever used, and the keeper reads only those."""
         if free:
             return free.pop()
-        slot = self._used(where)
-        _NUMBER.pack_into(self._memory, where, slot + 1)
-        return slot
+        number = self._words[used]
+        self._words[used] = number + 1
+        return first + number * size
 
 
 def make_descriptor() -> int:
@@ -146,11 +157,3 @@ def make_descriptor() -> int:
     descriptor = os.memfd_create("detent-board")
     os.truncate(descriptor, _SIZE)
     return descriptor
-
-
-def _lease_at(slot: int) -> int:
-    return _LEASES + slot * _LEASE.size
-
-
-def _item_at(slot: int) -> int:
-    return _ITEMS + slot * _ITEM.size

@@ -113,10 +113,11 @@ class Crew:
         while not self._stopping:
             hand = await self._start()
             status = await self._outlive(hand)
+            in_vain = hand.started_in_vain
             await self._bury(hand)
             if status == 0:
                 return
-            self._count_death(hand, status)
+            self._count_death(hand, status, in_vain)
 
     async def _outlive(self, hand: Hand) -> int:
         """Wait for a worker to end; returns its exit status."""
@@ -172,21 +173,25 @@ class Crew:
         )
 
     async def _bury(self, hand: Hand) -> None:
-        """Give back what a worker had. When all is to end at once, a database that is away is not waited for."""
+        """Give back what a worker had, and its board. When all is to end at once, a database that is away is not
+        waited for."""
 
         async def bury() -> None:
             await self._keeper.bury(hand.ward, blameless=self._killed.is_set())
 
-        with contextlib.suppress(DatabaseAway):
-            await patiently(bury, unless=self._killed)
+        try:
+            with contextlib.suppress(DatabaseAway):
+                await patiently(bury, unless=self._killed)
+        finally:
+            hand.ward.board.close()
 
-    def _count_death(self, hand: Hand, status: int) -> None:
+    def _count_death(self, hand: Hand, status: int, in_vain: bool) -> None:
         """A worker that dies with work in its hands is no reason to give up: each attempt counts, and they end."""
         if status == RETIRED or self._stopping:
             return
         self.deaths += 1
         log.warning("Worker %s ended with status %d; another takes its place.", hand.ward.owner, status)
-        self._false_starts = self._false_starts + 1 if hand.started_in_vain else 0
+        self._false_starts = self._false_starts + 1 if in_vain else 0
         if self._false_starts >= _MOST_FALSE_STARTS:
             self.stop()
             raise WorkerStartFailed(

@@ -12,7 +12,7 @@ from detent.sources.source import waiting_state
 from detent.store import Kind, Stage, Store
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Duty:
     stage: Stage
     handler: Handler
@@ -67,24 +67,25 @@ def place(source: str, label: str, state: str) -> str:
 def _duty(handler: Handler, lifecycle: Lifecycle, kinds: list[Kind], settings: Configuration) -> Duty:
     waiting = waiting_state(lifecycle, handler.state)
     assert waiting is not None  # noqa: S101  Source has checked it
-    own = _override(f"{lifecycle.name}.{handler.state}", handler.state, settings)
-    worker = settings.worker
-    attempts = own.max_attempts or handler.max_attempts or worker.max_attempts
-    policy = RetryPolicy(attempts, settings.retry.base_seconds, settings.retry.ceiling_seconds)
+    limits = settings.stage(f"{lifecycle.name}.{handler.state}", handler.state, declared=_declared(handler))
     return Duty(
-        stage=Stage(lifecycle, waiting, attempts),
+        stage=Stage(lifecycle, waiting, limits.max_attempts),
         handler=handler,
         kinds=tuple(kinds),
-        batch_size=own.batch_size or handler.batch_size or worker.batch_size,
-        concurrency=own.concurrency or handler.concurrency or worker.concurrency,
-        time_limit_seconds=own.time_limit_seconds or handler.time_limit_seconds or worker.time_limit_seconds,
-        policy=policy,
+        batch_size=limits.batch_size,
+        concurrency=limits.concurrency,
+        time_limit_seconds=limits.time_limit_seconds,
+        policy=RetryPolicy(limits.max_attempts, settings.retry.base_seconds, settings.retry.ceiling_seconds),
     )
 
 
-def _override(full_name: str, state: str, settings: Configuration) -> StageSettings:
-    """The configuration of a stage: `node.parsing` is nearer than `parsing`."""
-    return settings.stages.get(full_name) or settings.stages.get(state) or StageSettings()
+def _declared(handler: Handler) -> StageSettings:
+    return StageSettings(
+        batch_size=handler.batch_size,
+        concurrency=handler.concurrency,
+        time_limit_seconds=handler.time_limit_seconds,
+        max_attempts=handler.max_attempts,
+    )
 
 
 def _distance_from_the_end(duty: Duty) -> int:

@@ -18,7 +18,7 @@ from detent.worker.jobs import Job
 from detent.worker.tasks import TaskCall
 from detent.worker.threads import Thread
 
-Finish = Callable[[Duty, Item, Outcome], None]
+Finish = Callable[[Duty, Sequence[tuple[Item, Outcome]]], None]
 
 _CHUNK = 64
 _STUBBORN_SECONDS = 2.0
@@ -81,10 +81,17 @@ class Hands:
             self._threads.pop().end()
 
     def _fill(self) -> None:
-        while self._waiting and len(self._calls) < self.duty.concurrency:
+        while len(self._calls) < self.duty.concurrency and (self._waiting or self._share_out()):
             items = self._next()
             self._taken.update(((item.token, item.id), item) for item in items)
             self._start(items)
+
+    def _share_out(self) -> bool:
+        """Take from the thread that has most before it, so that none is idle while another has items to begin."""
+        jobs = [call for call in self._calls.values() if isinstance(call, Job)]
+        if jobs and not self.duty.handler.batch:
+            self._waiting.extend(self._no_longer_taken(max(jobs, key=lambda job: job.unbegun).share()))
+        return bool(self._waiting)
 
     def _next(self) -> list[Item]:
         """The items of the next call. Threads are given several items at once, to be called one by one."""
@@ -125,14 +132,23 @@ class Hands:
             self._waiting.extendleft(reversed(self._taken_from(job)))
 
     def _taken_from(self, call: TaskCall | Job) -> list[Item]:
-        items = call.take_back()
+        return self._no_longer_taken(call.take_back())
+
+    def _no_longer_taken(self, items: list[Item]) -> list[Item]:
         for item in items:
             del self._taken[item.token, item.id]
         return items
 
-    def _report(self, item: Item, outcome: Outcome) -> None:
-        if self._taken.pop((item.token, item.id), None) is not None:
-            self._finish(self.duty, item, outcome)
+    def _report(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
+        """Pass outcomes on; those of items that were given up meanwhile are not used."""
+        taken = self._taken
+        wanted = [
+            (item, outcome)
+            for item, outcome in zip(items, outcomes, strict=True)
+            if taken.pop((item.token, item.id), None) is not None
+        ]
+        if wanted:
+            self._finish(self.duty, wanted)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         del self._calls[task]

@@ -53,7 +53,8 @@ async def work_here(
         first = await _start(spec)
         keeping = asyncio.create_task(_keep_going(spec, first))
         try:
-            yield Worker(store, sources, settings, owner=owner, board=Board(ends.board))
+            with contextlib.closing(Board(ends.board)) as board:
+                yield Worker(store, sources, settings, owner=owner, board=board)
         finally:
             ends.cut()
             await _leave(keeping)

@@ -36,7 +36,7 @@ class Job:
         self._began = 0.0
         self._together = duty.handler.batch
         self._given_up = False
-        self._outcomes: deque[tuple[Item, Outcome]] = deque()
+        self._ended: tuple[list[Item], list[Outcome]] = ([], [])
         self._telling = False
 
     async def run(self) -> bool:
@@ -60,6 +60,16 @@ class Job:
             self._left.clear()
         return items
 
+    @property
+    def unbegun(self) -> int:
+        """How many items are not begun."""
+        return len(self._left)
+
+    def share(self) -> list[Item]:
+        """The latter half of the items that are not begun, for a thread that has nothing to do."""
+        with self._lock:
+            return [self._left.pop() for _ in range(-(-len(self._left) // 2))][::-1]
+
     def _until_limit(self) -> float:
         limit = self._duty.time_limit_seconds
         with self._lock:
@@ -71,16 +81,17 @@ class Job:
         with self._lock:
             overdue = self._current if time.monotonic() - self._began >= limit else []
             self._given_up = bool(overdue)
-        for item in overdue:
-            self._board.finish(item.token, item.id)
-            self._report(item, over_limit(limit, len(overdue)))
+        self._board.finish((item.token, item.id) for item in overdue)
+        self._report(overdue, [over_limit(limit, len(overdue))] * len(overdue))
         return bool(overdue)
 
     def _deliver(self) -> None:
         """In the event loop: pass on the outcomes so far."""
         self._telling = False
-        while self._outcomes:
-            self._report(*self._outcomes.popleft())
+        with self._lock:
+            items, outcomes = self._ended
+            self._ended = ([], [])
+        self._report(items, outcomes)
 
     def _work(self) -> None:
         """In the thread: everything."""
@@ -99,8 +110,8 @@ class Job:
             for _ in items:
                 self._left.popleft()
             self._current, self._began = items, time.monotonic()
-            for item in items:
-                self._board.begin(item.token, item.id, self._began + self._duty.time_limit_seconds)
+            held = [(item.token, item.id) for item in items]
+            self._board.begin(held, self._began + self._duty.time_limit_seconds)
         return items
 
     def _attempt(self, items: list[Item]) -> list[Outcome] | None:
@@ -119,11 +130,11 @@ class Job:
             if self._given_up:
                 return False
             self._current = []
-            for item in items:
-                self._board.finish(item.token, item.id)
+            self._board.finish((item.token, item.id) for item in items)
             if outcomes is None:
                 self._together = False
                 self._left.extendleft(reversed(items))
             else:
-                self._outcomes.extend(zip(items, outcomes, strict=True))
+                self._ended[0].extend(items)
+                self._ended[1].extend(outcomes)
         return True

@@ -17,12 +17,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from detent.errors import DatabaseAway
+from detent.errors import DatabaseAway, DatabaseBusy
 from detent.knowledge import Retry
 from detent.lifecycle import RetryPolicy, Trouble
 from detent.store import Store
 from detent.worker.board import Board, Running
 from detent.worker.duty import place
+from detent.worker.patience import Revive, leave_it
 
 log = logging.getLogger("detent.keeper")
 
@@ -31,7 +32,13 @@ MARGIN_SECONDS = 2.0
 
 RESCUE_SECONDS = 2.0
 PARTITION_SECONDS = 3600.0
+AGAIN_SECONDS = 60.0
+"""How long a duty that failed waits at most before it is tried again."""
+
 OWNER = "keeper"
+
+_ABOUT_LEASES = ("renew", "rescue")
+"""A database that cannot do these now may keep other keepers from renewing too."""
 
 _OVER_LIMIT = "The handler was over its time limit and did not answer"
 _MOST_LOOKS, _LOOK_SECONDS = 20, 0.1
@@ -59,8 +66,10 @@ class Keeper:
         lease_seconds: float,
         retention_days: int | None = None,
         clock: Callable[[], float] = time.monotonic,
+        revive: Revive = leave_it,
     ) -> None:
         self._store = store
+        self._revive = revive
         self._clock = clock
         self._retention_days = retention_days
         self._awake = _since_boot()
@@ -69,28 +78,18 @@ class Keeper:
         self.wards: list[Ward] = []
 
     async def run(self, stopped: asyncio.Event, *, poll_seconds: float = 1.0) -> None:
-        """Do the duties over and over; the database being away is waited out."""
-        while not stopped.is_set():
-            self._notice_sleep()
-            try:
-                await self.run_once()
-            except DatabaseAway as away:
-                log.warning("%s Trying again.", away)
-                self._spare_the_others()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopped.wait(), poll_seconds)
+        """Do the duties over and over; the database being away is waited out.
+
+        Renewing goes on beside the others: none of them, waiting for whatever it may be, makes it late.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(self._keep_leases, stopped, poll_seconds))
+            group.create_task(self._repeat(self._look_after_the_rest, stopped, poll_seconds))
 
     async def run_once(self) -> None:
         """Each duty that is due, once. One that fails does not keep the others from being done."""
-        for name, every, duty in (
-            ("renew", self._renew_seconds, self.renew_all),
-            ("give up", 0.0, self.give_up_all_overdue),
-            ("rescue", RESCUE_SECONDS, self.rescue),
-            ("fold", RESCUE_SECONDS, self._store.tallies.fold),
-            ("partitions", PARTITION_SECONDS, self.make_partitions),
-        ):
-            if self._is_due(name, every):
-                await self._attempt(name, duty)
+        await self._keep_leases()
+        await self._look_after_the_rest()
 
     async def renew_all(self) -> None:
         for ward in list(self.wards):
@@ -100,7 +99,11 @@ class Keeper:
         """Moves the deadlines of a worker's leases ahead, and tells it which it has lost."""
         tokens = ward.board.held()
         if tokens:
-            kept = await self._store.renew(tokens)
+            try:
+                async with asyncio.timeout(self._renew_seconds):
+                    kept = await self._store.renew(tokens)
+            except TimeoutError:
+                raise DatabaseAway("a renewal was not answered in time") from None
             ward.board.mark_lost(set(tokens) - kept)
 
     async def give_up_all_overdue(self) -> None:
@@ -153,7 +156,7 @@ class Keeper:
             for token in tokens:
                 held = await self._store.held(token)
                 await self._store.release([item for item in held if (token, item.id) not in running], reason)
-            await self._store.rescue(owner=OWNER, tokens=tokens)
+            await self._store.rescue(owner=OWNER, tokens=tokens, overdue=False)
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def _fail_attempts(self, ward: Ward, runs: Sequence[Running]) -> None:
@@ -164,13 +167,42 @@ class Keeper:
                     policy = ward.policies.get(place(item.source, item.label, item.state), RetryPolicy())
                     await self._store.settle([(item, Retry(_OVER_LIMIT, Trouble.TIMEOUT, alone=True))], policy)
 
-    async def _attempt(self, name: str, duty: Callable[[], Awaitable[object]]) -> None:
+    async def _repeat(self, duties: Callable[[], Awaitable[None]], stopped: asyncio.Event, seconds: float) -> None:
+        while not stopped.is_set():
+            try:
+                await duties()
+            except DatabaseAway as away:
+                log.warning("%s Trying again.", away)
+                self._spare_the_others()
+                await self._revive()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), seconds)
+
+    async def _keep_leases(self) -> None:
+        await self._attempt("renew", self._renew_seconds, self.renew_all)
+
+    async def _look_after_the_rest(self) -> None:
+        await self._attempt("give up", 0.0, self.give_up_all_overdue)
+        await self._attempt("rescue", RESCUE_SECONDS, self.rescue)
+        await self._attempt("fold", RESCUE_SECONDS, self._store.tallies.fold)
+        await self._attempt("make partitions", PARTITION_SECONDS, self.make_partitions)
+
+    async def _attempt(self, name: str, every: float, duty: Callable[[], Awaitable[object]]) -> None:
+        """Do a duty if it is due. If it fails, it is due again before long."""
+        self._notice_sleep()
+        if not self._is_due(name, every):
+            return
         try:
             await duty()
-        except DatabaseAway:
-            raise
+        except DatabaseAway as away:
+            if name in _ABOUT_LEASES or not isinstance(away, DatabaseBusy):
+                raise
+            log.warning("The keeper could not %s. %s", name, away)
         except Exception:
             log.exception("The keeper could not %s; it will try again.", name)
+        else:
+            return
+        self._due[name] = min(self._due[name], self._clock() + AGAIN_SECONDS)
 
     def _notice_sleep(self) -> None:
         """A machine that was suspended wakes up with leases that have run out, of workers that are alive."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from detent.configuration import Project
 from detent.errors import InvalidSource
 from detent.sources import Source
+from detent.worker.outcomes import describe
 
 
 def load_sources(modules: Sequence[str], project: Project | None) -> list[Source]:
@@ -38,9 +39,10 @@ def _sources_of(name: str) -> Sequence[Source]:
     except Exception as error:
         raise InvalidSource(
             f"The module {name!r}, named in the setting handlers.modules, cannot be imported: "
-            f"{type(error).__name__}: {error}."
+            f"{describe(error).rstrip('.')}."
         ) from error
-    sources = getattr(module, "SOURCES", None)
+    declared = getattr(module, "SOURCES", None)
+    sources = [declared] if isinstance(declared, Source) else declared
     if not isinstance(sources, Sequence) or not all(isinstance(source, Source) for source in sources):
         raise InvalidSource(f"The module {name!r} declares no sources: it needs a list of them named SOURCES.")
     return sources

@@ -1,4 +1,4 @@
-"""Names of workers, as the journal shows them."""
+"""Names of those who hold work, as the journal shows them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 import socket
 
 
-def worker_name(process: int | None = None) -> str:
-    """A name that no other worker has: machine, process, and a few random letters."""
-    return f"{socket.gethostname()}:{process or os.getpid()}:{secrets.token_hex(3)}"
+def worker_name(process: int | None = None, role: str | None = None) -> str:
+    """A name that no other worker has: machine, process, its role if it has one, and a few random letters."""
+    letters = secrets.token_hex(3)
+    return f"{socket.gethostname()}:{process or os.getpid()}:{f'{role}-{letters}' if role else letters}"

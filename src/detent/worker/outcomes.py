@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
+import sysconfig
+import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from detent.knowledge import Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Trouble, classify, retry_after_seconds
 
+_OUTCOMES = (Done, Retry, Failed, Skipped)
 _QUERY_VALUE = re.compile(r"([?&][^=&\s'\"]+=)[^&\s'\"]+")
+
+_DETENT = str(Path(__file__).parent.parent)
+_NOBODYS = ("<frozen ", "<string>", str(Path(sysconfig.get_path("stdlib"), "importlib")))
+_STANDARD = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
+_INSTALLED = ("site-packages", "dist-packages")
+
+Place = tuple[str, int, str]
+"""A file, a line in it, and the function that the line is in."""
 
 
 def outcome_of(error: BaseException) -> Retry:
     """The outcome of a handler that raised. Whether it is tried again is decided by the kind of trouble."""
-    return Retry(_describe(error), classify(error), _retry_after(error))
+    return Retry(describe(error), classify(error), _retry_after(error))
 
 
 def over_limit(seconds: float, items: int) -> Retry:
@@ -35,7 +47,7 @@ def outcome_of_result(result: object) -> Outcome:
     """What a handler returned, checked. None means done, with nothing to write."""
     if result is None:
         return Done()
-    if isinstance(result, Done | Retry | Failed | Skipped):
+    if isinstance(result, _OUTCOMES):
         return result
     return _wrong(f"it returned {result!r:.80}")
 
@@ -44,13 +56,44 @@ def _wrong(what: str) -> Failed:
     return Failed(f"The handler returns no outcome: {what}", Trouble.UNSTORABLE)
 
 
-def _describe(error: BaseException) -> str:
-    """What the exception says. Values in a URL's query may be keys to a service, so they are left out."""
+def describe(error: BaseException) -> str:
+    """What the exception says and where it was raised: `ValueError: boom (kitchen.py:12, in bake)`.
+
+    Values in a URL's query may be keys to a service, so they are left out.
+    """
     try:
         text = _QUERY_VALUE.sub(r"\1…", str(error).strip())
     except Exception:  # an exception that cannot even be shown
         text = ""
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    place = _place(error)
+    if place is None:
+        return said
+    file, line, function = place
+    where = f"{Path(file).name}:{line}" + ("" if function == "<module>" else f", in {function}")
+    return f"{said.rstrip('.')} ({where})"
+
+
+def _place(error: BaseException) -> Place | None:
+    """The last place in the user's own code, whatever library raised it.
+
+    An installed handler is told from the libraries that it calls by being called first.
+    """
+    trace = traceback.walk_tb(error.__traceback__)
+    places = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in trace]
+    called = [place for place in places if not place[0].startswith((_DETENT, *_NOBODYS))]
+    written = [place for place in called if not _is_standard(place) and not _is_installed(place)]
+    installed = [place for place in called if _is_installed(place)]
+    own = [place for place in installed if place[0] == installed[0][0]]
+    return next((found[-1] for found in (written, own, called) if found), None)
+
+
+def _is_installed(place: Place) -> bool:
+    return any(folder in place[0] for folder in _INSTALLED)
+
+
+def _is_standard(place: Place) -> bool:
+    return place[0].startswith(_STANDARD) and not _is_installed(place)
 
 
 def _retry_after(error: BaseException) -> float | None:

@@ -1,4 +1,4 @@
-"""Waiting out a database that is away: no work is lost, and nobody is asked anything."""
+"""Waiting out a database that is away or busy: no work is lost, and nobody is asked anything."""
 
 from __future__ import annotations
 
@@ -15,13 +15,22 @@ log = logging.getLogger("detent.worker")
 
 T = TypeVar("T")
 
+Revive = Callable[[], Awaitable[object]]
+"""Called when the database is away, to bring it back if that can be done from here."""
+
 _FIRST_SECONDS, _LONGEST_SECONDS = 0.25, 5.0
 
 
-async def patiently(call: Callable[[], Awaitable[T]], *, unless: asyncio.Event | None = None) -> T:
-    """Make the call until the database answers. The call must be one that may be repeated.
+async def leave_it() -> None:
+    """A database of somebody else's is left to them."""
 
-    Once `unless` is set, a database that is away is an error like any other.
+
+async def patiently(
+    call: Callable[[], Awaitable[T]], *, unless: asyncio.Event | None = None, revive: Revive = leave_it
+) -> T:
+    """Make the call until the database does it. The call must be one that may be repeated.
+
+    Once `unless` is set, a database that is away or busy is an error like any other.
     """
     stopped = unless or asyncio.Event()
     delay = _FIRST_SECONDS
@@ -32,20 +41,23 @@ async def patiently(call: Callable[[], Awaitable[T]], *, unless: asyncio.Event |
             if stopped.is_set():
                 raise
             if delay == _FIRST_SECONDS:
-                log.warning("%s Work goes on when it does.", away)
+                log.warning("%s Work goes on when it can.", away)
+            await revive()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), delay)
             delay = min(delay * 2, _LONGEST_SECONDS)
         else:
             if delay > _FIRST_SECONDS:
-                log.warning("The database answers again.")
+                log.warning("The database answers, and work goes on.")
             return result
 
 
 @contextlib.asynccontextmanager
-async def opened(conninfo: str, *, size: int = 4, unless: asyncio.Event | None = None) -> AsyncIterator[Store]:
+async def opened(
+    conninfo: str, *, size: int = 4, unless: asyncio.Event | None = None, revive: Revive = leave_it
+) -> AsyncIterator[Store]:
     """A store that is open as soon as the database answers."""
-    store = await patiently(lambda: Store(conninfo, size=size).open(), unless=unless)
+    store = await patiently(lambda: Store(conninfo, size=size).open(), unless=unless, revive=revive)
     try:
         yield store
     finally:

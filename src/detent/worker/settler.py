@@ -15,10 +15,11 @@ from detent.worker.patience import patiently
 
 log = logging.getLogger("detent.worker")
 
-Line = tuple[Duty, Item, Outcome]
+Ended = Sequence[tuple[Item, Outcome]]
 
 _MOST = 2000
 _WRITTEN = (Settled.APPLIED, Settled.ALREADY)
+_COMPLETE = (Done, Skipped)
 
 
 class Settler:
@@ -28,7 +29,7 @@ class Settler:
         self._store = store
         self._board = board
         self._settled = settled
-        self._lines: list[Line] = []
+        self._ended: dict[Duty, list[tuple[Item, Outcome]]] = {}
         self._arrived = asyncio.Event()
         self._writing = asyncio.Lock()
         self._open: Counter[int] = Counter()
@@ -47,7 +48,7 @@ class Settler:
     @property
     def backlog(self) -> int:
         """How many outcomes are not written yet."""
-        return len(self._lines)
+        return sum(map(len, self._ended.values()))
 
     def hold(self, items: Sequence[Item]) -> None:
         """A claim was made."""
@@ -55,9 +56,9 @@ class Settler:
         for token in {item.token for item in items}:
             self._board.hold(token)
 
-    def finish(self, duty: Duty, item: Item, outcome: Outcome) -> None:
-        """An outcome is there to be written."""
-        self._lines.append((duty, item, outcome))
+    def finish(self, duty: Duty, ended: Ended) -> None:
+        """Outcomes are there to be written."""
+        self._ended.setdefault(duty, []).extend(ended)
         self._arrived.set()
 
     async def run(self) -> None:
@@ -70,7 +71,7 @@ class Settler:
         """Settle what has arrived; when this returns, nothing is on its way."""
         async with self._writing:
             self._arrived.clear()
-            while self._lines:
+            while self._ended:
                 await self._settle_some()
                 await patiently(self._store.notices.hint)
 
@@ -87,32 +88,35 @@ class Settler:
             self._account(items)
 
     async def _settle_some(self) -> None:
-        """Settle the outcomes of one duty. If that is cut short, they stay."""
-        duty = self._lines[0][0]
-        batch = [line for line in self._lines[:_MOST] if line[0] is duty]
-        self._lines = [line for line in self._lines[:_MOST] if line[0] is not duty] + self._lines[_MOST:]
-        outcomes = [(item, outcome) for _, item, outcome in batch]
+        """Settle outcomes of the duty whose turn it is. If that is cut short, they stay."""
+        duty = next(iter(self._ended))
+        ended = self._ended.pop(duty)
+        if len(ended) > _MOST:
+            self._ended[duty] = ended[_MOST:]
+            del ended[_MOST:]
         try:
-            receipts = await patiently(lambda: self._store.settle(outcomes, duty.policy))
+            receipts = await patiently(lambda: self._store.settle(ended, duty.policy))
         except BaseException:
-            self._lines[:0] = batch
+            self._ended[duty] = ended + self._ended.get(duty, [])
             raise
-        self._count(receipts, outcomes)
+        self._count(receipts, ended)
         self._account([receipt.item for receipt in receipts])
         self._settled()
 
-    def _count(self, receipts: Sequence[Receipt], outcomes: Sequence[tuple[Item, Outcome]]) -> None:
+    def _count(self, receipts: Sequence[Receipt], ended: Ended) -> None:
         lost = [receipt for receipt in receipts if receipt.status is Settled.LOST]
         if lost:
             log.warning("%d items were lost to another worker, the first: %s.", len(lost), lost[0].reason)
-        written = {receipt.item.id for receipt in receipts if receipt.status in _WRITTEN}
-        self.completed += sum(item.id in written for item, outcome in outcomes if isinstance(outcome, Done | Skipped))
+        self.completed += sum(
+            receipt.status in _WRITTEN and isinstance(outcome, _COMPLETE)
+            for receipt, (_, outcome) in zip(receipts, ended, strict=True)
+        )
 
     def _account(self, items: Sequence[Item]) -> None:
         """These items are settled, one way or another."""
-        for item in items:
-            self._board.end(item.token, item.id)
-            self._open[item.token] -= 1
-            if not self._open[item.token]:
-                del self._open[item.token]
-                self._board.drop(item.token)
+        self._board.end((item.token, item.id) for item in items)
+        for token, count in Counter(item.token for item in items).items():
+            self._open[token] -= count
+            if not self._open[token]:
+                del self._open[token]
+                self._board.drop(token)

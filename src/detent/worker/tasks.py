@@ -15,7 +15,8 @@ from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of, outcome_of_result, outcomes_of_batch, over_limit
 
-Report = Callable[[Item, Outcome], None]
+Report = Callable[[Sequence[Item], Sequence[Outcome]], None]
+"""Called with items and the outcome of each."""
 
 
 class TaskCall:
@@ -29,12 +30,12 @@ class TaskCall:
     async def run(self) -> None:
         outcomes = await self._attempt(self._items)
         if outcomes is not None:
-            self._report_all(self._items, outcomes)
+            self._report(self._items, outcomes)
             return
         self._one_by_one.extend(self._items)
         while self._one_by_one:
             item = self._one_by_one.popleft()
-            self._report_all([item], await self._attempt([item]) or [])
+            self._report([item], await self._attempt([item]) or [])
 
     def take_back(self) -> list[Item]:
         """The items that are not begun; they are the caller's again."""
@@ -45,9 +46,8 @@ class TaskCall:
     async def _attempt(self, items: list[Item]) -> list[Outcome] | None:
         """The outcomes of one call; None when a batch of several raised and is to be tried one by one."""
         limit_seconds = self._duty.time_limit_seconds
-        deadline = time.monotonic() + limit_seconds
-        for item in items:
-            self._board.begin(item.token, item.id, deadline)
+        held = [(item.token, item.id) for item in items]
+        self._board.begin(held, time.monotonic() + limit_seconds)
         try:
             async with asyncio.timeout(limit_seconds) as limit:
                 return await self._call(items)
@@ -60,18 +60,13 @@ class TaskCall:
                 raise
             return None if len(items) > 1 else [outcome_of(error)]
         finally:
-            for item in items:
-                self._board.finish(item.token, item.id)
+            self._board.finish(held)
 
     async def _call(self, items: list[Item]) -> list[Outcome]:
         handler = self._duty.handler
         if handler.batch:
             return outcomes_of_batch(items, await handler.function(list(items)))
         return [outcome_of_result(await handler.function(items[0]))]
-
-    def _report_all(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
-        for item, outcome in zip(items, outcomes, strict=True):
-            self._report(item, outcome)
 
 
 def _cancelled_from_outside() -> bool:

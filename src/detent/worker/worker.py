@@ -23,6 +23,7 @@ from detent.worker.settler import Settler
 log = logging.getLogger("detent.worker")
 
 _MOST_UNSETTLED = 10_000
+_SHARE_OF_TIME_SPENT_COUNTING = 0.05
 _LAST_SECONDS = 10.0
 """How long, after the grace period, giving back what is unfinished may take."""
 
@@ -50,6 +51,7 @@ class Worker:
         self._suspects: list[tuple[Hands, Item]] = []
         self._suspect_runs = False
         self._claim_in_doubt = False
+        self._next_count = 0.0
 
     @property
     def retiring(self) -> bool:
@@ -75,7 +77,7 @@ class Worker:
             with contextlib.suppress(DatabaseAway):  # only once it is stopped
                 await self._work(until_idle, wait_for_later, retire)
             await self._wind_down(0.0 if settling.done() else self._settings.worker.grace_seconds)
-        except asyncio.CancelledError:
+        except BaseException:
             await self._wind_down(0.0)
             raise
         finally:
@@ -97,8 +99,8 @@ class Worker:
         self._hands = [Hands(duty, self._board, self._finished) for duty in found]
         self._cursors = {hands: Cursor() for hands in self._hands}
 
-    def _finished(self, duty: Duty, item: Item, outcome: Outcome) -> None:
-        self._settler.finish(duty, item, outcome)
+    def _finished(self, duty: Duty, ended: Sequence[tuple[Item, Outcome]]) -> None:
+        self._settler.finish(duty, ended)
         self._wake.set()
 
     def _look_again(self) -> None:
@@ -109,7 +111,7 @@ class Worker:
         """Claim for each duty that has room, far end first; returns whether anything was claimed."""
         self._drop_lost()
         if self._suspects or self._suspect_runs:
-            return self._begin_suspect()
+            return await self._begin_suspect()
         claimed = False
         for hands in self._hands:
             if not self._stopped.is_set() and self._should_look(hands):
@@ -122,7 +124,8 @@ class Worker:
         if looked is not None and time.monotonic() - looked < self._settings.worker.poll_seconds:
             return False
         room = hands.room
-        return bool(room) and self._settler.backlog < _MOST_UNSETTLED and self._board.has_room(room)
+        fits = self._board.has_room(self._settler.items + room)
+        return bool(room) and self._settler.backlog < _MOST_UNSETTLED and fits
 
     async def _claim(self, hands: Hands) -> bool:
         if self._claim_in_doubt:
@@ -153,13 +156,15 @@ class Worker:
             await self._store.release(await self._store.held(token), "the answer to its claim was lost")
         self._claim_in_doubt = False
 
-    def _begin_suspect(self) -> bool:
+    async def _begin_suspect(self) -> bool:
         """An item that may do harm to its worker is run when all others are settled, and settled before them."""
         if self._settler.items > len(self._suspects):
             return False
         self._suspect_runs = bool(self._suspects)
         if self._suspects:
-            hands, item = self._suspects.pop(0)
+            hands, item = self._suspects[0]
+            await patiently(lambda: self._store.leases.begin_alone(item.token), unless=self._stopped)
+            del self._suspects[0]
             hands.take([item])
         return True
 
@@ -173,10 +178,13 @@ class Worker:
         self._suspects = [(hands, item) for hands, item in self._suspects if item.token not in lost]
 
     async def _is_finished(self, wait_for_later: bool) -> bool:
-        if not self._settler.idle:
+        began = time.monotonic()
+        if not self._settler.idle or began < self._next_count:
             return False
         all_duties = [hands.duty for hands in self._hands]
         left = await patiently(lambda: remaining(self._store, all_duties), unless=self._stopped)
+        ended = time.monotonic()
+        self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
         return left.nothing or (not wait_for_later and not left.now and not left.working)
 
     async def _pause(self, heard: asyncio.Event) -> None:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -324,3 +325,21 @@ def test_a_long_log_keeps_its_end(project: Path) -> None:
     with embedded.attach(project):
         assert (project / "server.log").stat().st_size < 10_000
     assert (project / "server.log.1").stat().st_size == log.LIMIT_BYTES
+
+
+@pytest.mark.parametrize("before", [None, 0o644], ids=["none before", "one open to all before"])
+def test_what_a_long_log_leaves_is_as_private_as_the_log(own_room: Path, before: int | None) -> None:
+    current, older = own_room / "server.log", own_room / "server.log.1"
+    os.close(log.open_log(current))
+    current.write_bytes(b"x" * (log.LIMIT_BYTES + 1))
+    if before is not None:
+        older.touch()
+        older.chmod(before)
+    umask = os.umask(0)
+    try:
+        log.bound(current)
+    finally:
+        os.umask(umask)
+    assert older.stat().st_size == log.LIMIT_BYTES
+    assert stat.S_IMODE(older.stat().st_mode) == stat.S_IMODE(current.stat().st_mode) == 0o600
+    assert Account.owning(older) == Account.owning(current) == Account.owning(own_room)

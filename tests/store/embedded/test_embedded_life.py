@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +13,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
+from detent.application.connecting import located
 from detent.store import embedded
 from detent.store.embedded.locks import noted_process
 from detent.store.embedded.place import lock_path
@@ -121,14 +123,116 @@ def test_who_arrives_while_the_server_stops_waits_and_starts_it_again(project: P
             assert one(attachment.conninfo, "SELECT 1") == 1
 
 
-def test_attaching_to_a_running_server_takes_milliseconds(project: Path) -> None:
+def test_attaching_to_a_running_server_starts_nothing_and_waits_for_nothing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the server runs already")
+
+    with embedded.attach(project) as first:
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        monkeypatch.setattr(os, "fork", refuse)
+        monkeypatch.setattr(time, "sleep", refuse)
+        with embedded.attach(project) as second:
+            assert second.conninfo == first.conninfo
+        monkeypatch.undo()
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only how many
+
+
+def test_attaching_again_and_again_in_one_process_opens_one_file(project: Path) -> None:
+    with contextlib.ExitStack() as attachments:
+        attachments.enter_context(embedded.attach(project))
+        before = open_files()
+        for _ in range(20):
+            attachments.enter_context(embedded.attach(project))
+        assert open_files() == before
+        assert embedded.describe(project).users == (os.getpid(),)
+
+
+def test_the_server_stays_until_a_process_has_left_as_often_as_it_attached(
+    project: Path, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    first, second = embedded.attach(project), embedded.attach(project)
+    second.close()
+    second.close()
+    assert embedded.describe(project).users == (os.getpid(),)
+    del second
+    third = embedded.attach(project)
+    first.close()
+    assert embedded.describe(project).users == (os.getpid(),)
+    third.close()
+    assert embedded.describe(project).users == ()
+    wait_until_stopped(project)
+
+
+def test_an_attachment_that_nobody_has_any_more_keeps_nothing_up(
+    project: Path, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    embedded.attach(project)
+    wait_until_stopped(project)
+
+
+def test_a_folder_that_was_removed_and_made_anew_is_attached_to_anew(project: Path, whole: Path) -> None:
     with embedded.attach(project):
-        took = []
-        for _ in range(10):
-            began = time.perf_counter()
-            embedded.attach(project).close()
-            took.append(time.perf_counter() - began)
-        assert min(took) < 0.02
+        embedded.stop(project)
+        shutil.rmtree(project)
+        subprocess.run(["/bin/cp", "--archive", whole, project], check=True)
+        with embedded.attach(project) as attachment:
+            assert embedded.describe(project).users == (os.getpid(),)
+            assert one(attachment.conninfo, "SELECT 1") == 1
+
+
+ATTACH_IN_CHILD = """
+parents = embedded.attach(folder)
+told, tell = os.pipe()
+if os.fork() == 0:
+    with embedded.attach(folder):
+        parents.close()
+        print(embedded.describe(folder).users == (os.getppid(), os.getpid()), flush=True)
+        os.close(tell)
+        os.read(told, 1)  # until the parent has left
+        print(embedded.describe(folder).users == (os.getpid(),), flush=True)
+    os._exit(0)
+os.close(told)
+sys.stdin.readline()
+parents.close()
+os.close(tell)
+os.wait()
+"""
+
+
+def test_a_forked_child_attaches_for_itself(project: Path, program: Program) -> None:
+    parent = program(ATTACH_IN_CHILD, project)
+    assert first_line(parent) == "True"
+    assert parent.stdin is not None
+    parent.stdin.write("leave\n")
+    parent.stdin.flush()
+    assert first_line(parent) == "True"
+    assert parent.wait(60) == 0
+
+
+async def test_reviving_a_server_again_and_again_opens_no_more_files(project: Path) -> None:
+    async with located(project.parent) as found:
+        await found.revive()
+        before = open_files()
+        for _ in range(20):
+            await found.revive()
+        assert open_files() == before
+
+
+async def test_a_server_that_has_ended_is_revived_and_stays_until_its_user_leaves(
+    project: Path, wait_until_stopped: Callable[[Path], None]
+) -> None:
+    async with located(project.parent) as found:
+        for _ in range(2):
+            assert embedded.stop(project)
+            await found.revive()
+            assert embedded.describe(project).users == (os.getpid(),)
+            assert one(found.conninfo, "SELECT 1") == 1
+    wait_until_stopped(project)
 
 
 def test_a_killed_warden_is_replaced_by_the_next_who_attaches(

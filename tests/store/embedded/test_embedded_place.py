@@ -1,19 +1,30 @@
 """Where the server lives: in any path, for root and for others, moved and copied."""
 
+import contextlib
 import os
+import pwd
 import shutil
+import socket
 import stat
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 import pytest
 
-from detent.errors import CopiedProject, DataDamaged, DataOfAnotherUser, FolderUnusable, SocketFolderUnsafe
+from detent.errors import (
+    CopiedProject,
+    DataDamaged,
+    DataOfAnotherUser,
+    FolderUnusable,
+    ServerFailed,
+    SocketFolderUnsafe,
+)
 from detent.store import embedded
-from detent.store.embedded import binaries, home, place
+from detent.store.embedded import binaries, home, place, server
 from detent.store.embedded.account import Account
 
 AsOrdinaryUser = Callable[[str, Path], subprocess.CompletedProcess[str]]
@@ -108,6 +119,113 @@ def test_a_socket_folder_that_someone_else_prepared_is_refused(project: Path) ->
             embedded.attach(long.folder)
     finally:
         long.socket_folder.rmdir()
+
+
+def test_a_client_speaks_only_to_a_server_of_the_right_account(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGREQUIREPEER", "somebody-else")
+    with embedded.attach(project) as attachment:
+        account = Account.owning(project / "data")
+        assert psycopg.conninfo.conninfo_to_dict(attachment.conninfo)["requirepeer"] == account.name
+        assert one(attachment.conninfo, "SELECT 1") == 1
+
+
+@pytest.fixture
+def impostor(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a long path's socket while the server runs, and in the socket's place one of somebody else's,
+    which answers as a server would."""
+    monkeypatch.setattr(server, "SOCKET_MAY_HIDE_S", 0.0)
+    long = in_a_long_path(project)
+    with embedded.attach(long.folder), socket.socket(socket.AF_UNIX) as listener:
+        place.socket_in(long.socket_folder).unlink()
+        listener.bind(os.fsencode(place.socket_in(long.socket_folder)))
+        place.socket_in(long.socket_folder).chmod(0o777)
+        listener.listen()
+        threading.Thread(target=answer, args=(listener,), daemon=True).start()
+        yield long.folder
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def answer(listener: socket.socket) -> None:
+    """Answers every question with `no`, as a server does to one for encryption."""
+    with contextlib.suppress(OSError):
+        while True:
+            with listener.accept()[0] as client:
+                client.recv(8)
+                client.sendall(b"N")
+                client.recv(1000)
+
+
+@only_as_root
+def test_a_socket_in_the_place_of_the_servers_is_neither_spoken_to_nor_taken_for_it(impostor: Path) -> None:
+    account = Account.owning(impostor / "data")
+    assert account.uid != os.geteuid(), "who listens in its place is somebody else"
+    found = place.find(impostor)
+    assert found is not None
+    with pytest.raises(psycopg.OperationalError, match=r'requirepeer specifies ".*", but actual peer user name is'):
+        psycopg.connect(server.conninfo(found.socket_folder, account))
+    with pytest.raises(ServerFailed, match="its socket cannot be reached any more"):
+        embedded.attach(impostor)
+
+
+@only_as_root
+def test_an_account_without_a_name_is_told_from_others_all_the_same(
+    impostor: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs under any number: libpq compares names, and there is none."""
+
+    def nameless(number: int) -> pwd.struct_passwd:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", nameless)
+    nobody = Account(12345, 12345)
+    assert psycopg.conninfo.conninfo_to_dict(server.conninfo(impostor, nobody))["requirepeer"] == ""
+    with pytest.raises(ServerFailed, match="its socket cannot be reached any more"):
+        embedded.attach(impostor)
+
+
+@only_as_root
+@pytest.mark.parametrize("made", ["folder", "link"])
+def test_a_socket_folder_that_someone_else_made_under_a_running_server_is_refused(project: Path, made: str) -> None:
+    long = in_a_long_path(project)
+    away = long.socket_folder.with_name(f"{long.socket_folder.name}-away")
+    with embedded.attach(long.folder):
+        long.socket_folder.rename(away)  # gone, as after a clean-up of /tmp
+        try:
+            if made == "link":
+                long.socket_folder.symlink_to(away)
+            else:
+                long.socket_folder.mkdir(mode=0o755)
+                os.link(place.socket_in(away), place.socket_in(long.socket_folder))
+                os.chown(long.socket_folder, 12345, 12345)
+            with pytest.raises(SocketFolderUnsafe):
+                embedded.attach(long.folder)
+            assert embedded.describe(long.folder).running
+            assert embedded.stop(long.folder)
+        finally:
+            subprocess.run(["/bin/rm", "-rf", long.socket_folder, away], check=True)
+
+
+def test_a_socket_folder_that_was_opened_to_others_is_closed_again(project: Path) -> None:
+    long = in_a_long_path(project)
+    with embedded.attach(long.folder):
+        long.socket_folder.chmod(0o777)
+        with embedded.attach(long.folder) as attachment:
+            assert stat.S_IMODE(long.socket_folder.stat().st_mode) == 0o700
+            assert one(attachment.conninfo, "SELECT 1") == 1
+
+
+@only_as_root
+def test_nothing_is_removed_from_a_folder_that_is_not_the_servers(project: Path, room: Path) -> None:
+    long = in_a_long_path(project)
+    (room / "trap").mkdir(mode=0o700)
+    place.socket_in(room / "trap").touch()
+    long.socket_folder.symlink_to(room / "trap")
+    try:
+        with pytest.raises(SocketFolderUnsafe):
+            embedded.attach(long.folder)
+        assert place.socket_in(room / "trap").exists()
+    finally:
+        long.socket_folder.unlink()
 
 
 def test_the_environment_leads_neither_server_nor_client_elsewhere(

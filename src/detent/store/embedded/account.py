@@ -52,10 +52,15 @@ class Account:
     @property
     def name(self) -> str:
         """The account's name, or its number where the machine knows no name."""
+        return self.known_name or str(self.uid)
+
+    @property
+    def known_name(self) -> str | None:
+        """The account's name, where the machine knows one."""
         try:
             return pwd.getpwuid(self.uid).pw_name
         except KeyError:
-            return str(self.uid)
+            return None
 
     def may_reach(self, path: Path) -> bool:
         """Whether every folder on the way lets the account through."""

@@ -11,8 +11,8 @@ from typing import Self
 
 from detent.errors import ServerFailed
 from detent.store.embedded import faults, log, process, server
-from detent.store.embedded.folder import make_folder
-from detent.store.embedded.locks import Lock, noted_process
+from detent.store.embedded.folder import make_folder, make_project_folder
+from detent.store.embedded.locks import Lock, Share, noted_process
 from detent.store.embedded.place import Place, find, lock_path, settle
 from detent.store.embedded.warden import shut_down
 
@@ -24,9 +24,11 @@ class Attachment:
 
     A forked child is no user: its copy is closed, and `conninfo` works there while the parent is attached. A
     child that may outlive its parent attaches itself.
+
+    Who is attached may attach again, as often as they like, to start a server that has ended.
     """
 
-    def __init__(self, conninfo: str, user: Lock) -> None:
+    def __init__(self, conninfo: str, user: Share) -> None:
         self.conninfo = conninfo
         self._user = user
 
@@ -48,15 +50,14 @@ def attach(folder: Path) -> Attachment:
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        make_folder(folder, 0o711)
+        make_project_folder(folder)
         folder = folder.resolve()
         make_folder(folder / "locks", 0o700)
-        user = Lock(lock_path(folder, "users"))
+        user = Share(lock_path(folder, "users"))
         try:
-            user.share()
             with Lock(lock_path(folder, "start")) as start:
                 start.take()
-                return Attachment(server.conninfo(_bring_up(folder)), user)
+                return Attachment(_bring_up(folder), user)
         except BaseException:
             user.close()
             raise
@@ -90,7 +91,8 @@ def stop(folder: Path) -> bool:
         raise faults.of_system(error, folder) from error
 
 
-def _bring_up(folder: Path) -> Path:
+def _bring_up(folder: Path) -> str:
+    """Brings up what is missing, and returns how to connect."""
     place = find(folder) or settle(folder)
     log.bound(place.log)
     _ensure_warden(folder, place)

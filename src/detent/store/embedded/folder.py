@@ -4,17 +4,28 @@ import os
 from pathlib import Path
 
 
-def make_folder(path: Path, mode: int) -> None:
-    """Makes a folder that belongs to the owner of the one around it, unless it is there."""
+def make_project_folder(path: Path) -> bool:
+    """Makes the `.detent` folder of a project, unless it is there; returns whether it did. Git never takes what is
+    in it."""
+    made = make_folder(path, 0o711)
+    if made:
+        with os.fdopen(open_file(path / ".gitignore"), "w", encoding="utf-8") as file:
+            file.write("*\n")
+    return made
+
+
+def make_folder(path: Path, mode: int) -> bool:
+    """Makes a folder that belongs to the owner of the one around it, unless it is there; returns whether it did."""
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
-        return
+        return False
     number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _give(number, path.parent)
     finally:
         os.close(number)
+    return True
 
 
 def open_file(path: Path, flags: int = 0) -> int:

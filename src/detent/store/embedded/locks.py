@@ -36,6 +36,8 @@ class Lock:
     def __init__(self, path: Path) -> None:
         """Opens the file, and makes it if it is missing."""
         self.path = path
+        self.parts = 0
+        """How many parts in it this process has, where it is shared."""
         self._number: int | None = None
         with _opening:
             self._number = open_file(path)
@@ -63,6 +65,15 @@ class Lock:
             raise ValueError(f"The lock {self.path} is closed.")
         return self._number
 
+    def identity(self) -> tuple[int, int]:
+        """Which file it is, whatever its name leads to by now."""
+        found = os.fstat(self.fileno())
+        return found.st_dev, found.st_ino
+
+    @property
+    def closed(self) -> bool:
+        return self._number is None
+
     def close(self) -> None:
         """Lets go; once is enough, more does no harm."""
         number, self._number = self._number, None
@@ -76,6 +87,37 @@ class Lock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+class Share:
+    """A part in a lock that others hold too. However many parts a process has, they are one open file, which is
+    closed with the last of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Waits until nobody holds the lock alone, and holds it beside others."""
+        self._lock: Lock | None = None
+        lock = Lock(path)
+        lock.share()
+        with _opening:
+            self._lock = _shared.setdefault(lock.identity(), lock)
+            self._lock.parts += 1
+        if self._lock is not lock:
+            lock.close()
+
+    def close(self) -> None:
+        """Gives up this part; once is enough, more does no harm."""
+        with _opening:
+            lock, self._lock = self._lock, None
+            if lock is None or lock.closed:  # closed: this is a forked child's copy of its parent's part
+                return
+            lock.parts -= 1
+            if lock.parts == 0:
+                del _shared[lock.identity()]
+                lock.close()
 
     def __del__(self) -> None:
         self.close()
@@ -117,9 +159,11 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 _all: weakref.WeakSet[Lock] = weakref.WeakSet()
+_shared: dict[tuple[int, int], Lock] = {}
 
 
 def _forget_in_child() -> None:
+    _shared.clear()
     for lock in list(_all):
         with contextlib.suppress(OSError):
             lock.close()

@@ -25,7 +25,7 @@ def bound(path: Path) -> None:
     older, log = path.with_name(f"{path.name}.1"), open_log(path)
     try:
         older.unlink(missing_ok=True)
-        with older.open("xb") as file:
+        with os.fdopen(open_file(older), "wb") as file:
             file.write(os.pread(log, LIMIT_BYTES, os.fstat(log).st_size - LIMIT_BYTES))
         os.ftruncate(log, 0)
     finally:

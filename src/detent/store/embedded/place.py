@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from detent.store.embedded.warden import postmaster
 PORT = 5432
 _SOCKET = f".s.PGSQL.{PORT}"
 _LONGEST_SOCKET_BYTES = 107
+_IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)
 _SHORT_ROOT = Path("/", "tmp")  # not the user's runtime folder: that one goes when they log out
 
 
@@ -101,7 +103,7 @@ def private_folder(path: Path, account: Account) -> None:
         path.mkdir(mode=0o700, exist_ok=True)
         number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.EACCES) and path.is_symlink():
+        if error.errno in _IN_THE_WAY and _is_of_others(path, account):
             raise SocketFolderUnsafe(path) from error
         raise
     try:
@@ -113,6 +115,21 @@ def private_folder(path: Path, account: Account) -> None:
         os.fchmod(number, 0o700)
     finally:
         os.close(number)
+
+
+def is_private(path: Path, account: Account) -> bool:
+    """Whether it is a folder, and no link to one, that only the account may change."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == account.uid and not found.st_mode & 0o022
+
+
+def _is_of_others(path: Path, account: Account) -> bool:
+    """Whether what stands in a folder's place is a link, or belongs to somebody else."""
+    found = path.lstat()
+    return stat.S_ISLNK(found.st_mode) or found.st_uid not in (account.uid, os.geteuid())
 
 
 def _account_for(folder: Path, data: Path) -> Account:

@@ -11,13 +11,14 @@ from psycopg.conninfo import make_conninfo
 
 from detent.errors import EmbeddedServerError, FolderUnusable, ServerFailed
 from detent.store.embedded import binaries, cluster, faults, log, process, settings, warden
+from detent.store.embedded.account import Account
 from detent.store.embedded.locks import Lock
-from detent.store.embedded.place import PORT, Place, find, lock_path, private_folder, settle, socket_in
+from detent.store.embedded.place import PORT, Place, find, is_private, lock_path, private_folder, settle, socket_in
 
 PATIENCE_S = 600.0
 _PAUSE_S = 0.01
 _REPORT_AFTER_S = 3.0
-_SOCKET_MAY_HIDE_S = 20.0
+SOCKET_MAY_HIDE_S = 20.0
 _ANSWER_S = 5.0
 _ASK_FOR_ENCRYPTION = struct.pack("!ii", 8, 80877103)  # the protocol's SSLRequest: answered before anything else
 _SHARED_MEMORY_IN_USE = "pre-existing shared memory block"
@@ -25,28 +26,38 @@ _SHARED_MEMORY_IN_USE = "pre-existing shared memory block"
 logger = logging.getLogger(__name__)
 
 
-def conninfo(socket_folder: Path) -> str:
-    """How to connect. An empty `hostaddr` keeps one in the environment from leading elsewhere."""
-    return make_conninfo(host=str(socket_folder), hostaddr="", port=PORT, user=cluster.USER, dbname=cluster.DATABASE)
+def conninfo(socket_folder: Path, account: Account) -> str:
+    """How to connect, and only to a server that runs under the account.
+
+    What is empty keeps the environment from leading elsewhere. Accounts are told apart by name; one that has
+    none is told apart when the server is looked for.
+    """
+    return make_conninfo(
+        host=str(socket_folder),
+        hostaddr="",
+        port=PORT,
+        user=cluster.USER,
+        dbname=cluster.DATABASE,
+        requirepeer=account.known_name or "",
+    )
 
 
 def listening(place: Place) -> Path | None:
     """The folder of the socket on which the server takes connections; nothing if it does not, or not yet."""
-    recorded = _recorded_when_ready(place)
-    if recorded is None or warden.postmaster(place.data) is None:
+    if warden.postmaster(place.data) is None:
         return None
-    candidates = (place.socket_folder, recorded)  # the second is where it was before the project moved
-    return next((folder for folder in candidates if _answers(folder)), None)
+    folders = (folder for folder in _socket_folders(place) if is_private(folder, place.account))
+    return next((folder for folder in folders if _answers(folder, place.account)), None)
 
 
-def ensure(folder: Path) -> Path:
-    """Brings the server up if it is not, and returns the folder of its socket. Under `start.lock`."""
+def ensure(folder: Path) -> str:
+    """Brings the server up if it is not, and returns how to connect. Under `start.lock`."""
     start = _Start(folder)
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        socket_folder = start.proceed()
-        if socket_folder is not None:
-            return socket_folder
+        ready = start.proceed()
+        if ready is not None:
+            return ready
         time.sleep(_PAUSE_S)
     raise ServerFailed(
         f"PostgreSQL has been starting in {folder} for {PATIENCE_S / 60:.0f} minutes and is not ready yet. "
@@ -63,25 +74,34 @@ class _Start:
         self._log_start: int | None = None
         self._reported = False
 
-    def proceed(self) -> Path | None:
-        """Returns the socket's folder if the server is ready; otherwise does what is to be done now."""
+    def proceed(self) -> str | None:
+        """Returns how to connect if the server is ready; otherwise does what is to be done now."""
         place = find(self._folder)
         ready = listening(place) if place else None
-        if ready is not None:
-            return ready
+        if place is not None and ready is not None:
+            return conninfo(ready, place.account)
         if place is None or warden.postmaster(place.data) is None:
             with Lock(lock_path(self._folder, "server")) as lock:
                 if lock.try_take():
                     self._launch(lock)
                 elif place is not None and self._log_start is None:
                     self._outlast(place)
-        elif _recorded_when_ready(place) and self._waited_s() > _SOCKET_MAY_HIDE_S:
+        else:
+            self._look_for_socket(place)
+        self._report()
+        return None
+
+    def _look_for_socket(self, place: Place) -> None:
+        """Makes sure of the folder in which a server that is ready should be heard, and does not wait for ever."""
+        if not _socket_folders(place):
+            return
+        if os.path.lexists(place.socket_folder):
+            private_folder(place.socket_folder, place.account)
+        if self._waited_s() > SOCKET_MAY_HIDE_S:
             raise ServerFailed(
                 f"PostgreSQL runs in {place.data}, but its socket cannot be reached any more. "
                 "Run `detent db stop`, and the command again."
             )
-        self._report()
-        return None
 
     def _outlast(self, place: Place) -> None:
         """Deals with processes of a server that is gone. Our own may not have noted its number yet."""
@@ -126,8 +146,8 @@ class _Start:
 
 def launch(place: Place, programs: binaries.Binaries, lock: int) -> int:
     """Leaves PostgreSQL starting, and returns where in the log it begins to speak."""
-    forget_dead(place)
     private_folder(place.socket_folder, place.account)
+    forget_dead(place)
     log.bound(place.log)
     log_start = log.size_bytes(place.log)
     output = log.open_log(place.log)
@@ -149,22 +169,36 @@ def forget_dead(place: Place) -> None:
             raise FolderUnusable(path, "a folder is in the place of a file") from error
 
 
-def _recorded_when_ready(place: Place) -> Path | None:
-    """The socket's folder that a server noted when it was ready; the notes may be a dead one's."""
+def _socket_folders(place: Place) -> tuple[Path, ...]:
+    """Where a server that has noted that it is ready may listen; the notes may be a dead one's.
+
+    The second folder is the one that it noted, from before the project moved. It is believed only as far as one
+    may look at it: the server's account could note any folder of the machine.
+    """
     try:
         lines = (place.data / "postmaster.pid").read_text(errors="surrogateescape").splitlines()
     except (FileNotFoundError, NotADirectoryError):
-        return None
-    return Path(lines[4]) if len(lines) >= 8 and lines[7].strip() == "ready" else None
+        return ()
+    ready = len(lines) >= 8 and lines[7].strip() == "ready"
+    return (place.socket_folder, Path(lines[4])) if ready else ()
 
 
-def _answers(folder: Path) -> bool:
-    """Whether a server takes a connection and speaks; processes left by a killed one keep its socket open."""
+def _answers(folder: Path, account: Account) -> bool:
+    """Whether a server of the account takes a connection and speaks; processes left by a killed one keep its
+    socket open."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.settimeout(_ANSWER_S)
             client.connect(os.fsencode(socket_in(folder)))
+            if _account_of_peer(client) != account.uid:
+                return False
             client.sendall(_ASK_FOR_ENCRYPTION)
             return client.recv(1) in (b"N", b"S")
     except OSError:
         return False
+
+
+def _account_of_peer(client: socket.socket) -> int:
+    """The number of the user who listens at the other end."""
+    _, uid, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    return int(uid)

@@ -66,11 +66,51 @@ CREATE TABLE place (
     item_id     bigint NOT NULL,
     alone       boolean NOT NULL DEFAULT false
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
-CREATE UNIQUE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
+CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
+
+-- Adds the items that are not there yet; returns how many that were. Keys come sorted, so that concurrent adders
+-- never wait in a circle. Those that are there are left out beforehand: a conflict with one would wait for whoever
+-- moves it, who, if two articles are settled that found each other, waits for this one. A key that somebody else
+-- adds at the same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item
+-- a third more.
+CREATE FUNCTION add_items(kinds integer[], keys text[], states text[], priorities integer[], hashes text[])
+RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    added_count bigint;
+BEGIN
+    FOR attempt IN 1..1000 LOOP
+        BEGIN
+            WITH moment AS MATERIALIZED (SELECT clock() AS now),
+            added AS (
+                INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at)
+                SELECT line.kind_id, line.key, line.state, line.priority, line.hash, moment.now, moment.now
+                FROM unnest(kinds, keys, states, priorities, hashes) AS line (kind_id, key, state, priority, hash)
+                CROSS JOIN moment
+                WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
+                RETURNING id, kind_id, state, priority
+            ),
+            placed AS (
+                INSERT INTO place (kind_id, state, not_before, priority, item_id)
+                SELECT kind_id, state, '-infinity', priority, id FROM added
+            ),
+            tallied AS (
+                INSERT INTO tally (kind_id, state, count)
+                SELECT kind_id, state, count(*) FROM added GROUP BY kind_id, state
+            )
+            SELECT count(*) INTO added_count FROM added;
+            RETURN added_count;
+        EXCEPTION WHEN unique_violation THEN
+            IF attempt = 1000 THEN
+                RAISE;
+            END IF;
+        END;
+    END LOOP;
+END $$;
 
 -- One lease per claim, however many items it covers: renewal costs the same for one item as for a thousand.
 -- The moves that rescue makes are kept here as data, because the rescuer may be a program that does not
--- know the lifecycle; `back_again` is where an item goes on to whose content changed. `open` counts the
+-- know the lifecycle; `back_again` is where an item goes whose content changed. `suspect`: its one item is to
+-- be tried with nothing beside it; `alone`: it is, so that a worker that dies now dies of it. `open` counts the
 -- items not settled yet; the lease goes with the last of them.
 CREATE TABLE lease (
     token        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -78,31 +118,51 @@ CREATE TABLE lease (
     claimed_at   timestamptz NOT NULL,
     deadline     timestamptz NOT NULL,
     duration     interval NOT NULL,
+    waited       text COLLATE "C" NOT NULL,
     state        text COLLATE "C" NOT NULL,
     back_via     text COLLATE "C",
     back_to      text COLLATE "C" NOT NULL,
-    back_again   text COLLATE "C",
+    back_again   text COLLATE "C" NOT NULL,
     fail_to      text COLLATE "C" NOT NULL,
     fail_kind    text NOT NULL,
     max_attempts smallint NOT NULL,
+    suspect      boolean NOT NULL,
+    alone        boolean NOT NULL,
     open         integer NOT NULL,
     items        bigint[] NOT NULL
 ) WITH (fillfactor = 50);
+ALTER TABLE lease ALTER items SET STORAGE EXTERNAL;
 
+-- Work is told when it ends: a row with `waited` tells two moves, the claim from that state at the time `began`,
+-- and how the item left work. Of an item under way, its lease tells the claim. The view `move` has one row each.
 CREATE TABLE journal (
     id          bigint GENERATED ALWAYS AS IDENTITY,
     item_id     bigint NOT NULL,
     at          timestamptz NOT NULL,
+    began       timestamptz,
+    token       bigint,
+    attempt     smallint NOT NULL,
+    waited      text COLLATE "C",
     from_state  text COLLATE "C" NOT NULL,
     to_state    text COLLATE "C" NOT NULL,
-    attempt     smallint NOT NULL,
-    token       bigint,
-    took        interval,
     owner       text NOT NULL,
     reason      text
 ) PARTITION BY RANGE (at);
 CREATE INDEX journal_story ON journal (item_id, id);
 CREATE TABLE journal_other PARTITION OF journal DEFAULT;
+
+CREATE VIEW move AS
+SELECT item_id, id, 1 AS part, began AS at, waited AS from_state, from_state AS to_state, attempt, token,
+       NULL::interval AS took, owner, NULL::text AS reason
+FROM journal WHERE waited IS NOT NULL
+UNION ALL
+SELECT item_id, id, 2, at, from_state, to_state, attempt, token, at - began, owner, reason
+FROM journal
+UNION ALL
+SELECT item.id, 9223372036854775807, 1, lease.claimed_at, lease.waited, lease.state, item.attempt, item.token,
+       NULL, lease.owner, NULL
+FROM item JOIN lease ON lease.token = item.token AND lease.state = item.state;
+COMMENT ON VIEW move IS 'Every move of every item. Those of one item are in the order of id and part.';
 
 CREATE TABLE tally (
     kind_id     integer NOT NULL,

@@ -1,29 +1,8 @@
 -- Items: adding, moving by hand, listing.
 
 -- name: add
--- Adds the items that are not there yet. Keys come sorted, so that concurrent adders never wait in a circle.
--- Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
--- two articles are settled that found each other, waits for this one.
-WITH moment AS MATERIALIZED (SELECT clock() AS now),
-added AS (
-    INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at)
-    SELECT line.kind_id, line.key, line.state, line.priority, line.hash, moment.now, moment.now
-    FROM unnest(%(kinds)s::integer[], %(keys)s::text[], %(states)s::text[], %(priorities)s::integer[],
-                %(hashes)s::text[]) AS line (kind_id, key, state, priority, hash)
-    CROSS JOIN moment
-    WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
-    ON CONFLICT (kind_id, key) DO NOTHING
-    RETURNING id, kind_id, state, priority
-),
-placed AS (
-    INSERT INTO place (kind_id, state, not_before, priority, item_id)
-    SELECT kind_id, state, '-infinity', priority, id FROM added
-),
-tallied AS (
-    INSERT INTO tally (kind_id, state, count)
-    SELECT kind_id, state, count(*) FROM added GROUP BY kind_id, state
-)
-SELECT count(*) FROM added;
+-- Adds the items that are not there yet, and counts them.
+SELECT add_items(%(kinds)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
 
 -- name: find
 -- Items by kind and key.
@@ -69,7 +48,8 @@ DELETE FROM place WHERE ctid = ANY (ARRAY(
               AND place.not_before = item.not_before AND place.priority = item.priority
               AND place.item_id = item.id
     WHERE item.id = ANY (%(ids)s::bigint[])
-));
+))
+RETURNING item_id, alone;
 
 -- name: move
 -- Moves items whose places the caller has vacated, or which it has seized. `forgiven`: their attempts are
@@ -121,10 +101,15 @@ FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
 WHERE item.id = input.id;
 
 -- name: seize
--- Takes items, whose leases the caller has locked, away from the workers that have them. A lease goes with
--- its last item, so that its worker hears of it when it renews.
+-- Takes items, whose leases the caller has locked, away from the workers that have them, and tells that they
+-- had them. A lease goes with its last item, so that its worker hears of it when it renews.
 WITH seized AS MATERIALIZED (
     SELECT token, count(*)::integer AS count FROM item WHERE id = ANY (%(ids)s::bigint[]) GROUP BY token
+),
+told AS (
+    INSERT INTO journal (item_id, at, token, attempt, from_state, to_state, owner)
+    SELECT item.id, lease.claimed_at, lease.token, item.attempt, lease.waited, lease.state, lease.owner
+    FROM item JOIN lease ON lease.token = item.token WHERE item.id = ANY (%(ids)s::bigint[])
 ),
 closed AS (
     DELETE FROM lease USING seized WHERE lease.token = seized.token AND lease.open <= seized.count

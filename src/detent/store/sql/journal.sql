@@ -2,8 +2,8 @@
 
 -- name: history
 -- One item's story, oldest first.
-SELECT at, from_state, to_state, attempt, token, took, owner, reason FROM journal
-WHERE item_id = %(id)s ORDER BY item_id, id;
+SELECT at, from_state, to_state, attempt, token, took, owner, reason FROM move
+WHERE item_id = %(id)s ORDER BY id, part;
 
 -- name: partitions
 -- The partitions of the journal, with the first moment after each.
@@ -13,3 +13,12 @@ FROM pg_inherits
 JOIN pg_class AS child ON child.oid = pg_inherits.inhrelid
 WHERE pg_inherits.inhparent = 'journal'::regclass
 ORDER BY until NULLS LAST;
+
+-- name: lock_partitions
+-- One program at a time changes the partitions. Nobody else waits for this lock.
+SELECT pg_advisory_xact_lock(%(lock)s);
+
+-- name: wait_briefly
+-- What follows in the transaction gives up if it does not get its locks soon: everybody who moves an item waits
+-- behind whoever waits for a lock on the journal.
+SET LOCAL lock_timeout = '2s';

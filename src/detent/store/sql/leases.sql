@@ -1,22 +1,32 @@
 -- Claiming, renewing, giving back and rescuing work.
 
 -- name: claim
--- Takes up to `limit` items that wait in `state`, shared fairly between the kinds that have any, and puts
--- them under one lease. In each kind: priority first, then oldest; what waits for a later time only when
--- that time has come. Whose turn it is among kinds that have to share less than they have is drawn by lot.
--- `after_priority` and `after_id` say, per kind, where to begin looking.
--- An item that is to be tried alone is taken alone, when its turn comes. With `apart`, each item gets a lease
--- of its own, to be renewed and lost by itself.
+-- Takes up to `limit` items that wait in `state`, shared fairly between the sources that have any, and between
+-- the kinds of each, and puts them under one lease. In each kind: priority first, then oldest; what waits for a
+-- later time only when that time has come. Whose turn it is among kinds that have to share less than they have is
+-- drawn by lot. `after_priority` and `after_id` say, per kind, where to begin looking.
+-- An item that is to be tried alone is taken alone, when its turn comes; it is alone if its taker has nothing
+-- else, or says so later. With `apart`, each item gets a lease of its own, to be renewed and lost by itself.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
-line AS MATERIALIZED (
-    SELECT asked.kind_id, asked.after_priority, asked.after_id, random() AS turn,
-           ceil(%(limit)s::float8 / count(*) OVER ())::bigint AS share
+waiting AS MATERIALIZED (
+    SELECT asked.*, kind.source_id
     FROM unnest(%(kinds)s::integer[], %(after_priorities)s::integer[], %(after_ids)s::bigint[])
          AS asked (kind_id, after_priority, after_id)
+    CROSS JOIN moment
     JOIN kind ON kind.id = asked.kind_id
     JOIN source ON source.id = kind.source_id AND source.paused_at IS NULL
-    WHERE (SELECT sum(tally.count) FROM tally
-           WHERE tally.kind_id = asked.kind_id AND tally.state = %(state)s) > 0
+    WHERE EXISTS (SELECT FROM place
+                  WHERE kind_id = asked.kind_id AND state = %(state)s AND not_before = '-infinity'
+                    AND (priority, item_id) > (asked.after_priority, asked.after_id))
+       OR EXISTS (SELECT FROM place
+                  WHERE kind_id = asked.kind_id AND state = %(state)s
+                    AND not_before > '-infinity' AND not_before <= moment.now)
+),
+line AS MATERIALIZED (
+    SELECT waiting.*, random() AS turn,
+           ceil(%(limit)s::float8 / (SELECT count(DISTINCT source_id) FROM waiting)
+                                  / count(*) OVER (PARTITION BY source_id))::bigint AS share
+    FROM waiting
 ),
 picked AS MATERIALIZED (
     SELECT line.turn, found.*
@@ -49,11 +59,12 @@ taken AS MATERIALIZED (
 ),
 vacated AS (DELETE FROM place WHERE ctid = ANY (ARRAY(SELECT spot FROM taken))),
 given AS (
-    INSERT INTO lease (owner, claimed_at, deadline, duration, state, back_via, back_to, back_again,
-                       fail_to, fail_kind, max_attempts, open, items)
-    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(working)s, %(back_via)s,
-           %(back_to)s, %(back_again)s, %(fail_to)s, %(fail_kind)s, %(max_attempts)s, count(*),
-           array_agg(taken.item_id)
+    INSERT INTO lease (owner, claimed_at, deadline, duration, waited, state, back_via, back_to, back_again,
+                       fail_to, fail_kind, max_attempts, suspect, alone, open, items)
+    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(state)s, %(working)s, %(back_via)s,
+           %(back_to)s, %(back_again)s, %(fail_to)s, %(fail_kind)s, %(max_attempts)s, (SELECT alone FROM head),
+           (SELECT alone FROM head) AND NOT EXISTS (SELECT FROM lease WHERE owner = %(owner)s),
+           count(*), array_agg(taken.item_id)
     FROM taken CROSS JOIN moment GROUP BY moment.now, CASE WHEN %(apart)s THEN taken.item_id END
     RETURNING token, items
 ),
@@ -63,11 +74,6 @@ moved AS (
     FROM moment, given
     WHERE item.id = ANY (given.items)
     RETURNING item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash
-),
-journaled AS (
-    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, owner)
-    SELECT moved.id, moment.now, %(state)s, %(working)s, moved.attempt, moved.token, %(owner)s
-    FROM moved CROSS JOIN moment
 ),
 tallied AS (
     INSERT INTO tally (kind_id, state, count)
@@ -90,18 +96,19 @@ WHERE token = ANY (ARRAY(SELECT token FROM held))
 RETURNING token;
 
 -- name: settle
--- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile,
--- the item goes on to `again`. The lease is locked first: see rule 1 of the schema. What it counts is read
--- from the locked row, since another settling may have shrunk it after this statement's snapshot was taken.
+-- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile, the
+-- item goes on to `again`, if there is such a state, with its attempts forgiven. The lease is locked first: see
+-- rule 1 of the schema. What it counts is read from the locked row, since another settling may have shrunk it
+-- after this statement's snapshot was taken.
 -- Items that go the same way are a slice of `ids`. The answer counts what was moved and names what did not go as
 -- asked; if anything was not moved, it names all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
-    SELECT token, claimed_at, owner, open FROM lease
+    SELECT token, claimed_at, waited, owner, open FROM lease
     WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
 ),
 way AS MATERIALIZED (
-    SELECT held.claimed_at, held.owner, line.*
+    SELECT held.claimed_at, held.waited, held.owner, line.*
     FROM unnest(%(token)s::bigint[], %(first)s::integer[], %(last)s::integer[], %(state)s::text[],
                 %(via)s::text[], %(to)s::text[], %(again)s::text[], %(tried)s::smallint[],
                 %(attempt)s::smallint[], %(delay)s::float8[], %(hash)s::text[], %(reason)s::text[],
@@ -112,11 +119,11 @@ way AS MATERIALIZED (
 ),
 moved AS (
     UPDATE item SET
-        state = CASE WHEN changed THEN coalesce(way.again, way."to") ELSE way."to" END,
+        state = CASE WHEN changed AND way.again IS NOT NULL THEN way.again ELSE way."to" END,
         since = moment.now,
-        not_before = CASE WHEN changed OR way.delay IS NULL THEN '-infinity'
+        not_before = CASE WHEN changed AND way.again IS NOT NULL OR way.delay IS NULL THEN '-infinity'
                           ELSE moment.now + make_interval(secs => way.delay) END,
-        attempt = CASE WHEN changed THEN 0 ELSE way.attempt END,
+        attempt = CASE WHEN changed AND way.again IS NOT NULL THEN 0 ELSE way.attempt END,
         content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(way.hash, content_hash) END,
         token = CASE WHEN way.keep_token THEN item.token END,
         changed = false
@@ -125,25 +132,25 @@ moved AS (
       AND item.token = way.token AND item.state = way.state
     RETURNING item.id, item.kind_id, item.priority, item.not_before, item.state AS final,
               item.attempt AS counted, way.attempt AS asked, way.token, way.state, way.via, way."to",
-              way.claimed_at, way.owner, way.reason, way.alone, way.tried AS attempt
+              way.claimed_at, way.waited, way.owner, way.reason, way.alone, way.tried AS attempt
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
     SELECT kind_id, final, not_before, priority, id, alone FROM moved
 ),
 step AS (
-    SELECT 1 AS number, id, token, state AS from_state, coalesce(via, "to") AS to_state,
-           attempt, owner, claimed_at, reason FROM moved
+    SELECT 1 AS number, id, claimed_at, token, attempt, waited, state AS from_state, coalesce(via, "to") AS to_state,
+           owner, reason FROM moved
     UNION ALL
-    SELECT 2, id, token, via, "to", attempt, owner, NULL, reason FROM moved WHERE via IS NOT NULL
+    SELECT 2, id, NULL, token, attempt, NULL, via, "to", owner, reason FROM moved WHERE via IS NOT NULL
     UNION ALL
-    SELECT 3, id, token, "to", final, attempt, owner, NULL, 'changed while being worked on'
+    SELECT 3, id, NULL, token, attempt, NULL, "to", final, owner, 'changed while being worked on'
     FROM moved WHERE final <> "to"
 ),
 journaled AS (
-    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, took, owner, reason)
-    SELECT step.id, moment.now, step.from_state, step.to_state, step.attempt, step.token,
-           moment.now - step.claimed_at, step.owner, step.reason
+    INSERT INTO journal (item_id, at, began, token, attempt, waited, from_state, to_state, owner, reason)
+    SELECT step.id, moment.now, step.claimed_at, step.token, step.attempt, step.waited, step.from_state, step.to_state,
+           step.owner, step.reason
     FROM step CROSS JOIN moment ORDER BY step.number
 ),
 tallied AS (
@@ -170,24 +177,34 @@ LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR m
 -- What became of items that `settle` did not move.
 SELECT id, token, state FROM item WHERE id = ANY (%(ids)s::bigint[]);
 
+-- name: begin_alone
+-- The one item of a lease is worked on from now on with nothing beside it.
+UPDATE lease SET alone = true WHERE token = %(token)s;
+
 -- name: overdue
 -- Whether there is anything to rescue: a look without a lock.
-SELECT token FROM lease WHERE deadline < clock() OR token = ANY (%(tokens)s::bigint[]) LIMIT 1;
+SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY (%(tokens)s::bigint[]) LIMIT 1;
 
 -- name: lock_overdue
--- Locks the leases that ran out, and those named. The next statement sees all that was settled under them.
-SELECT token FROM lease WHERE deadline < clock() OR token = ANY (%(tokens)s::bigint[])
+-- Locks the leases that ran out, if those are asked for, and those named. The next statement sees all that was
+-- settled under them.
+SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY (%(tokens)s::bigint[])
 ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
 
 -- name: rescue
 -- Takes work back from leases that the caller has locked: to where it waited, or to failure if this was the
--- last attempt. What waits again is to be tried alone: with `alone` at once, else when its next attempt is the
--- last, so that none fails for a neighbour's sake. What changed meanwhile goes round again, with its attempts
--- forgiven.
+-- last attempt and was made alone; made beside others that its worker had begun, the last attempt does not
+-- count, so that none fails for a neighbour's sake. What waits again is to be tried alone: with `alone` at once,
+-- else when its next attempt is the last. What changed meanwhile goes round again, with its attempts forgiven.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 expired AS MATERIALIZED (DELETE FROM lease WHERE token = ANY (%(tokens)s::bigint[]) RETURNING *),
 input AS MATERIALIZED (
-    SELECT expired.*, item.id AS item_id, item.attempt AS tried,
+    SELECT expired.*, item.id AS item_id, item.attempt AS tried, item.changed AS anew,
+           expired.alone AND NOT EXISTS (
+               SELECT FROM lease AS beside
+               WHERE beside.owner = expired.owner AND beside.token <> expired.token
+                 AND (beside.alone OR NOT beside.suspect)
+           ) AS met_alone,
            format('worker %%s died or lost its lease while it held the item (attempt %%s of %%s)',
                   expired.owner, item.attempt, expired.max_attempts) AS reason
     FROM expired CROSS JOIN LATERAL unnest(expired.items) AS entry (item_id)
@@ -195,19 +212,21 @@ input AS MATERIALIZED (
 ),
 moved AS (
     UPDATE item SET
-        state = CASE WHEN changed THEN coalesce(input.back_again, input.back_to)
-                     WHEN attempt >= input.max_attempts THEN input.fail_to
+        state = CASE WHEN input.anew THEN input.back_again
+                     WHEN input.met_alone AND attempt >= input.max_attempts THEN input.fail_to
                      ELSE input.back_to END,
         since = moment.now,
         not_before = '-infinity',
-        attempt = CASE WHEN changed THEN 0 ELSE attempt END,
+        attempt = CASE WHEN input.anew THEN 0
+                       WHEN input.met_alone THEN attempt
+                       ELSE least(attempt, input.max_attempts - 1) END,
         token = NULL,
         changed = false
     FROM input CROSS JOIN moment
     WHERE item.id = input.item_id
     RETURNING item.id, item.kind_id, item.priority, item.state AS final, item.attempt AS counted, input.tried,
-              input.token, input.state, input.back_via, input.back_to, input.fail_to, input.fail_kind,
-              input.claimed_at, input.max_attempts, input.reason
+              input.anew, input.token, input.waited, input.state, input.back_via, input.back_to, input.fail_to,
+              input.fail_kind, input.owner, input.claimed_at, input.max_attempts, input.reason
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
@@ -218,28 +237,29 @@ placed AS (
 failed AS (
     INSERT INTO failure (item_id, kind, trouble, state, message, at)
     SELECT moved.id, moved.fail_kind, 'worker_died', moved.state, moved.reason, moment.now
-    FROM moved CROSS JOIN moment WHERE moved.counted > 0
+    FROM moved CROSS JOIN moment WHERE NOT moved.anew
     ON CONFLICT (item_id) DO UPDATE
     SET kind = excluded.kind, trouble = excluded.trouble, state = excluded.state,
         message = excluded.message, at = excluded.at
 ),
-forgotten AS (DELETE FROM failure USING moved WHERE failure.item_id = moved.id AND moved.counted = 0),
+forgotten AS (DELETE FROM failure USING moved WHERE failure.item_id = moved.id AND moved.anew),
 step AS (
-    SELECT 1 AS number, id, token, state AS from_state,
-           CASE WHEN final = fail_to THEN fail_to ELSE coalesce(back_via, back_to) END AS to_state,
-           tried, claimed_at, reason FROM moved
+    SELECT 0 AS number, id, claimed_at AS at, NULL::timestamptz AS began, token, tried, waited AS from_state,
+           state AS to_state, owner, NULL AS reason FROM moved
     UNION ALL
-    SELECT 2, id, token, back_via, back_to, tried, NULL, reason
-    FROM moved WHERE final <> fail_to AND back_via IS NOT NULL
+    SELECT 1, id, moment.now, claimed_at, token, tried, state,
+           CASE WHEN final = fail_to THEN fail_to ELSE coalesce(back_via, back_to) END, %(owner)s, reason
+    FROM moved CROSS JOIN moment
     UNION ALL
-    SELECT 3, id, token, back_to, final, tried, NULL, 'changed while being worked on'
-    FROM moved WHERE final NOT IN (fail_to, back_to)
+    SELECT 2, id, moment.now, NULL, token, tried, back_via, back_to, %(owner)s, reason
+    FROM moved CROSS JOIN moment WHERE final <> fail_to AND back_via IS NOT NULL
+    UNION ALL
+    SELECT 3, id, moment.now, NULL, token, tried, back_to, final, %(owner)s, 'changed while being worked on'
+    FROM moved CROSS JOIN moment WHERE final NOT IN (fail_to, back_to)
 ),
 journaled AS (
-    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, took, owner, reason)
-    SELECT step.id, moment.now, step.from_state, step.to_state, step.tried, step.token,
-           moment.now - step.claimed_at, %(owner)s, step.reason
-    FROM step CROSS JOIN moment ORDER BY step.number
+    INSERT INTO journal (item_id, at, began, token, attempt, from_state, to_state, owner, reason)
+    SELECT id, at, began, token, tried, from_state, to_state, owner, reason FROM step ORDER BY number
 ),
 tallied AS (
     INSERT INTO tally (kind_id, state, count)
@@ -253,11 +273,9 @@ SELECT id, final, token FROM moved;
 -- name: held_items
 -- The items that are held under one token.
 SELECT item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash, lease.state,
-       cardinality(lease.items) = 1 AND coalesce(failure.trouble IN ('worker_died', 'timeout'), false) AS alone,
-       checkpoint.data AS checkpoint
+       lease.suspect AS alone, checkpoint.data AS checkpoint
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
 JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
-LEFT JOIN failure ON failure.item_id = item.id
 LEFT JOIN checkpoint ON checkpoint.item_id = item.id
 WHERE lease.token = %(token)s ORDER BY item.id;
 

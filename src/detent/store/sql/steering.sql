@@ -4,10 +4,11 @@
 -- Puts items whose places the caller has vacated under one lease: a claim of exactly these.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 given AS (
-    INSERT INTO lease (owner, claimed_at, deadline, duration, state, back_via, back_to, back_again,
-                       fail_to, fail_kind, max_attempts, open, items)
-    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(working)s, %(back_via)s,
+    INSERT INTO lease (owner, claimed_at, deadline, duration, waited, state, back_via, back_to, back_again,
+                       fail_to, fail_kind, max_attempts, suspect, alone, open, items)
+    SELECT %(owner)s, moment.now, moment.now + %(duration)s, %(duration)s, %(state)s, %(working)s, %(back_via)s,
            %(back_to)s, %(back_again)s, %(fail_to)s, %(fail_kind)s, %(max_attempts)s,
+           false, cardinality(%(ids)s::bigint[]) = 1 AND NOT EXISTS (SELECT FROM lease WHERE owner = %(owner)s),
            cardinality(%(ids)s::bigint[]), %(ids)s::bigint[]
     FROM moment
     RETURNING token
@@ -19,11 +20,6 @@ moved AS (
     WHERE item.id = input.id
     RETURNING item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash
 ),
-journaled AS (
-    INSERT INTO journal (item_id, at, from_state, to_state, attempt, token, owner)
-    SELECT moved.id, moment.now, %(state)s, %(working)s, moved.attempt, moved.token, %(owner)s
-    FROM moved CROSS JOIN moment
-),
 tallied AS (
     INSERT INTO tally (kind_id, state, count)
     SELECT counted.kind_id, change.state, change.count
@@ -31,7 +27,7 @@ tallied AS (
     CROSS JOIN LATERAL (VALUES (%(state)s, -counted.count), (%(working)s, counted.count))
          AS change (state, count)
 )
-SELECT id, kind_id, key, priority, attempt, token, content_hash, false AS alone,
+SELECT id, kind_id, key, priority, attempt, token, content_hash, id = ANY (%(suspects)s::bigint[]) AS alone,
        (SELECT data FROM checkpoint WHERE item_id = moved.id) AS checkpoint
 FROM moved ORDER BY priority, id;
 
@@ -90,5 +86,5 @@ LEFT JOIN embedding ON embedding.item_id = item.id;
 
 -- name: arrivals
 -- When items last came to each state that they have been in, as far back as the journal goes.
-SELECT item_id, to_state AS state, max(at) AS at FROM journal
+SELECT item_id, to_state AS state, max(at) AS at FROM move
 WHERE item_id = ANY (%(ids)s::bigint[]) GROUP BY item_id, to_state;

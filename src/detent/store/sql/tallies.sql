@@ -97,10 +97,10 @@ WITH stray AS MATERIALIZED (
     WHERE lease.token IS NULL
 ),
 given AS (
-    INSERT INTO lease (owner, claimed_at, deadline, duration, state, back_via, back_to, back_again,
-                       fail_to, fail_kind, max_attempts, open, items)
-    SELECT 'unknown', clock(), clock() - interval '1 second', '0', state, back_via, back_to, back_again,
-           fail_to, fail_kind, 32767, count(*), array_agg(id)
+    INSERT INTO lease (owner, claimed_at, deadline, duration, waited, state, back_via, back_to, back_again,
+                       fail_to, fail_kind, max_attempts, suspect, alone, open, items)
+    SELECT 'unknown', clock(), clock() - interval '1 second', '0', back_to, state, back_via, back_to, back_again,
+           fail_to, fail_kind, 32767, false, false, count(*), array_agg(id)
     FROM stray GROUP BY kind_id, state, back_via, back_to, back_again, fail_to, fail_kind
     RETURNING token, items
 )
