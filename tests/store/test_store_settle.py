@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from detent.errors import DatabaseBusy
@@ -334,3 +335,32 @@ async def test_releasing_gives_an_item_back_without_counting_the_attempt(wiki: S
     assert (await wiki.release([item]))[0].status == Settled.LOST
     [item] = await wiki.claim(ARTICLES, owner="w")
     assert item.attempt == 2
+
+
+async def test_a_settling_that_comes_late_does_not_hold_on_to_what_it_lost(
+    wiki: Store, database: str, query: Query
+) -> None:
+    """It waited for the lease while another settled `a` under it: `a` is free, whatever becomes of `b`."""
+    a, b = await claimed(wiki, "a", "b")
+    async with await psycopg.AsyncConnection.connect(database, options="-c search_path=detent") as first:
+        await first.execute("SELECT FROM lease FOR UPDATE")
+        late = asyncio.create_task(wiki.settle([(a, Done()), (b, Done())]))
+        await _until_somebody_waits_for(first, query)
+        await first.execute("UPDATE lease SET open = 1")
+        await first.execute("UPDATE item SET state = 'discovered', token = NULL WHERE id = %s", [a.id])
+        await first.execute(
+            "INSERT INTO place SELECT kind_id, state, not_before, priority, id FROM item WHERE id = %s", [a.id]
+        )
+        async with await psycopg.AsyncConnection.connect(database, options="-c search_path=detent") as second:
+            await second.execute("SELECT FROM item WHERE id = %s FOR UPDATE", [b.id])
+            await first.commit()
+            await _until_somebody_waits_for(second, query)
+            [again] = await asyncio.wait_for(wiki.claim(ARTICLES, owner="other"), 30)
+            assert again.id == a.id
+    assert [receipt.status for receipt in await late] == [Settled.LOST, Settled.APPLIED]
+
+
+async def _until_somebody_waits_for(connection: psycopg.AsyncConnection[Any], query: Query) -> None:
+    waiting = "SELECT pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
+    while not query(waiting, connection.info.backend_pid):  # noqa: ASYNC110 - what is waited for is in the database
+        await asyncio.sleep(0.01)

@@ -144,9 +144,12 @@ class Settling:
     async def _together(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
         if self._is_plain(verdicts):
             rows = await self._database.fetch("settle", self._parameters(verdicts))
-            return await self._receipts(verdicts, _applied(verdicts, rows))
+            if not rows[0].behind:
+                return await self._receipts(verdicts, _applied(verdicts, rows))
         async with self._database.transaction() as connection:
             rows = await fetch(connection, "settle", self._parameters(verdicts))
+            if rows[0].behind:
+                rows = await fetch(connection, "settle", self._parameters(verdicts))
             applied = _applied(verdicts, rows)
             await self._write(connection, verdicts, applied)
         return await self._receipts(verdicts, applied)

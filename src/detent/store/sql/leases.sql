@@ -98,14 +98,19 @@ RETURNING token;
 -- name: settle
 -- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile, the
 -- item goes on to `again`, if there is such a state, with its attempts forgiven. The lease is locked first: see
--- rule 1 of the schema. What it counts is read from the locked row, since another settling may have shrunk it
--- after this statement's snapshot was taken.
+-- rule 1 of the schema. If somebody settled under the lease after this statement's snapshot was taken, it is
+-- `behind` and moves nothing: it would wait for items that are no longer its own, against the order of locks. The
+-- next try in the same transaction sees everything, since the leases are locked by then.
 -- Items that go the same way are a slice of `ids`. The answer counts what was moved and names what did not go as
 -- asked; if anything was not moved, it names all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
     SELECT token, claimed_at, waited, owner, open FROM lease
     WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
+),
+behind AS MATERIALIZED (
+    SELECT FROM lease AS seen LEFT JOIN held ON held.token = seen.token
+    WHERE seen.token = ANY (%(leases)s::bigint[]) AND held.open IS DISTINCT FROM seen.open
 ),
 way AS MATERIALIZED (
     SELECT held.claimed_at, held.waited, held.owner, line.*
@@ -116,6 +121,7 @@ way AS MATERIALIZED (
          AS line (token, first, last, state, via, "to", again, tried, attempt, delay, hash, reason,
                   keep_token, alone)
     JOIN held ON held.token = line.token
+    WHERE NOT EXISTS (SELECT FROM behind)
 ),
 moved AS (
     UPDATE item SET
@@ -169,8 +175,8 @@ closed AS (DELETE FROM lease USING settled WHERE lease.token = settled.token AND
 shrunk AS (
     UPDATE lease SET open = settled.open FROM settled WHERE lease.token = settled.token AND settled.open > 0
 )
-SELECT answer.moved, moved.id, moved.final, moved.counted
-FROM (SELECT count(*) AS moved FROM moved) AS answer
+SELECT answer.*, moved.id, moved.final, moved.counted
+FROM (SELECT EXISTS (SELECT FROM behind) AS behind, count(*) AS moved FROM moved) AS answer
 LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR moved.counted <> moved.asked;
 
 -- name: unsettled
