@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -101,10 +102,22 @@ async def finish(case: Case, board: int, answer: TextIO) -> None:
             await Keeper(store, lease_seconds=300).bury(Ward("first", 0, Board(board), {}))
         else:
             async with store.database.connection() as connection:
+                await no_longer_served(connection, case["began"])
                 await connection.execute("UPDATE lease SET deadline = now() - interval '1 second'")
             await store.rescue()
         await work(store, "second", Board(make_descriptor()))
     json.dump({}, answer)
+
+
+async def no_longer_served(connection: Any, began: float) -> None:
+    """Wait until the server has noticed that the first worker is dead: a claim that it is carrying out for it would
+    be committed with a lease that does not end in this test's lifetime."""
+    others = """
+        SELECT pid FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+          AND backend_start > to_timestamp(%s)"""
+    while await (await connection.execute(others, [began])).fetchall():  # noqa: ASYNC110  they are in the database
+        await asyncio.sleep(0.01)
 
 
 def in_a_fork(step: Step, case: Case, board: int) -> Case:
@@ -134,7 +147,7 @@ def in_a_fork(step: Step, case: Case, board: int) -> Case:
 
 def main() -> None:
     for line in sys.stdin:
-        case = json.loads(line)
+        case = {**json.loads(line), "began": time.time()}
         board = make_descriptor()
         answer = in_a_fork(begin, case, board) | in_a_fork(finish, case, board)
         os.close(board)
