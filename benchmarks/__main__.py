@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, quiet, throughput
+from benchmarks import backlog, embedding, quiet, throughput
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "throughput": throughput.measure,
     "backlog": backlog.measure,
     "quiet": quiet.measure,
+    "embedding": embedding.measure,
 }
 
 

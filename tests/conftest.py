@@ -9,17 +9,21 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import psycopg
 import pytest
 from psycopg import conninfo, sql
+from psycopg.rows import namedtuple_row
 
 from detent.store import Store
 from detent.store.embedded import attach
 
 hypothesis.settings.register_profile("detent", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("detent")
+
+Query = Callable[..., list[Any]]
 
 _number = itertools.count(1)
 
@@ -83,3 +87,16 @@ def database(make_database: Callable[[], str]) -> str:
 async def store(database: str) -> AsyncIterator[Store]:
     async with Store(database) as opened:
         yield opened
+
+
+@pytest.fixture
+def query(database: str) -> Iterator[Query]:
+    """Runs a statement behind the store's back and returns its rows."""
+    options = "-c search_path=detent,public -c timezone=UTC"
+    with psycopg.connect(database, autocommit=True, row_factory=namedtuple_row, options=options) as connection:
+
+        def run(statement: str, *parameters: Any) -> list[Any]:
+            cursor = connection.execute(statement.encode(), parameters or None)
+            return cursor.fetchall() if cursor.description else []
+
+        yield run

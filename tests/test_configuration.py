@@ -82,6 +82,12 @@ def test_without_a_project_every_value_is_its_default() -> None:
     assert configuration.retry.ceiling_seconds == 3600.0
     assert configuration.journal.retention_days is None
     assert configuration.handlers.modules == ()
+    assert configuration.embedding.provider == "wordllama"
+    assert configuration.embedding.model is None
+    assert configuration.embedding.token_budget is None
+    assert configuration.embedding.api_key_env == "OPENAI_API_KEY"
+    assert configuration.embedding.min_characters == 12
+    assert configuration.embedding.skip_labels == ()
     assert configuration.stages == {}
     assert {each.origin for each in configuration.explain()} == {"default"}
 
@@ -117,6 +123,16 @@ class Given:
         ),
         Given("worker.batch_size", "worker.batch_size = 10", 10, "20", 20, 30, 30),
         Given("worker.lease_seconds", "worker.lease_seconds = 10", 10.0, "20.5", 20.5, "30", 30.0),
+        Given("embedding.dimensions", "embedding.dimensions = 64", 64, "128", 128, 256, 256),
+        Given(
+            "embedding.skip_labels",
+            'embedding.skip_labels = ["Image"]',
+            ["Image"],
+            "Table, Web Page",
+            ["Table", "Web Page"],
+            ("Chart",),
+            ["Chart"],
+        ),
         Given("journal.retention_days", "journal.retention_days = 7", 7, "8", 8, "9", 9),
         Given(
             "handlers.modules",
@@ -275,6 +291,10 @@ def test_concurrency_counts_calls() -> None:
             "line 2: there is no setting lease_seconds. Did you mean lease_seconds in [worker]?",
         ),
         (
+            "batch_size = 9",
+            "line 1: there is no setting batch_size. Did you mean batch_size in [worker]?",
+        ),
+        (
             "[worker]\nbase_seconds = 9",
             "line 2: there is no setting worker.base_seconds. Did you mean base_seconds in [retry]?",
         ),
@@ -291,7 +311,8 @@ def test_concurrency_counts_calls() -> None:
         ("[wroker]\nprocesses = 1", "line 1: there is no section [wroker]. Did you mean [worker]?"),
         (
             "[zoo]",
-            "line 1: there is no section [zoo]. The file may hold [worker], [retry], [journal], [handlers], [stage].",
+            "line 1: there is no section [zoo]. "
+            "The file may hold [worker], [retry], [journal], [handlers], [embedding], [stage].",
         ),
         (
             "worker = 3",
@@ -341,6 +362,8 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known(
     [
         ("DETENT_WORKER_LEASE_SECOND", "Did you mean DETENT_WORKER_LEASE_SECONDS?"),
         ("DETENT_LEASE_SECONDS", "Did you mean DETENT_WORKER_LEASE_SECONDS?"),
+        ("DETENT_BATCH_SIZE", "Did you mean DETENT_WORKER_BATCH_SIZE?"),
+        ("DETENT_EMBEDDING_DIMENSION", "Did you mean DETENT_EMBEDDING_DIMENSIONS?"),
         ("DETENT_MODULES", "Did you mean DETENT_HANDLERS_MODULES?"),
         ("DETENT_DATABASE", "Did you mean DETENT_DATABASE_URL?"),
         ("DETENT_ZZZ", "Unset it; names that begin with DETENT_ are kept for settings."),
@@ -414,6 +437,26 @@ def test_an_unknown_flag_is_refused_with_the_nearest_known() -> None:
         (
             "worker.lease_seconds = false",
             "line 1: worker.lease_seconds is false. It must be a number of seconds from 5 to 86400.",
+        ),
+        (
+            "embedding.dimensions = 0",
+            "line 1: embedding.dimensions is 0. It must be a whole number of dimensions from 1 to 4000.",
+        ),
+        (
+            "embedding.token_budget = 0",
+            "line 1: embedding.token_budget is 0. It must be a whole number of tokens, at least 1.",
+        ),
+        (
+            'embedding.device = "gpu"',
+            'line 1: embedding.device is "gpu". It must be one of auto, cpu, mps, cuda, or cuda:1 and so on.',
+        ),
+        (
+            "embedding.provider = 3",
+            "line 1: embedding.provider is 3. It must be a name: wordllama, sentence-transformers, openai or your own.",
+        ),
+        (
+            'embedding.skip_labels = [""]',
+            'line 1: embedding.skip_labels is [""]. It must be a list of labels, such as ["Image", "Table"].',
         ),
         (
             "worker.time_limit_seconds = 0",
@@ -760,6 +803,32 @@ def test_an_error_about_the_database_does_not_show_its_value(value: str) -> None
         "environment DETENT_DATABASE_URL: database has a value that cannot be used. "
         "It must be a postgresql:// URL or a connection string such as host=db dbname=detent."
     )
+
+
+@pytest.mark.parametrize(
+    ("toml", "expected"),
+    [
+        ('api_key_env = "sk-hunter2"', "a variable's name in capitals, not the key itself."),
+        (
+            'base_url = "https://me:hunter2@api.example/v1"',
+            "an http:// or https:// address without a password or query.",
+        ),
+        (
+            'base_url = "https://api.example/v1?key=hunter2"',
+            "an http:// or https:// address without a password or query.",
+        ),
+    ],
+)
+def test_a_key_in_the_wrong_place_is_refused_and_not_repeated(project: Project, toml: str, expected: str) -> None:
+    name = toml.partition(" ")[0]
+    message = refusal(project, f"[embedding]\n{toml}", InvalidSetting)
+    assert message == f"line 2: embedding.{name} has a value that cannot be used. It must be {expected}"
+
+
+def test_the_name_of_the_keys_variable_is_no_secret(project: Project) -> None:
+    configuration = loaded(project, '[embedding]\napi_key_env = "MY_KEY"\nbase_url = "http://localhost:8000/v1"')
+    assert explained(configuration, "embedding.api_key_env").value == "MY_KEY"
+    assert explained(configuration, "embedding.base_url").value == "http://localhost:8000/v1"
 
 
 # What is handed on

@@ -6,12 +6,14 @@ import builtins
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import detent
-from detent.errors import Closed, FolderMissing, InvalidLimit, UnknownName
+from detent.errors import Ambiguous, Closed, FolderMissing, InvalidLimit, UnknownName
 from detent.lifecycle import TOPIC
 
 
@@ -76,3 +78,78 @@ def test_the_folder_of_the_database_is_never_added_to_git(tmp_path: Path) -> Non
     script = "import detent, sys; detent.open(sys.argv[1]).close()"
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
     assert (tmp_path / ".detent" / ".gitignore").read_text() == "*\n"
+
+
+@pytest.fixture
+def shelf(database: str) -> Iterator[detent.Detent]:
+    """Three books, two of them under the same key, that can be found by their words."""
+    with detent.open(database=database) as db:
+        for source, keys in (("shop", ["Emma"]), ("library", ["Emma", "Walden"])):
+            db.declare(source, "Book", TOPIC)
+            db.add(source, "Book", keys)
+        for book in db.claim(TOPIC, "pending", owner="me"):
+            links = [detent.Reference("BESIDE", "Book", "Emma")] if book.key == "Walden" else []
+            node = detent.Node(book.key, f"A novel in the {book.source}", {"year": 1815})
+            db.settle([(book, detent.Done(node, links, aliases=[book.key.upper()]))])
+        yield db
+
+
+def test_texts_are_searched_as_soon_as_they_are_written(shelf: detent.Detent) -> None:
+    answer = shelf.search("library", marks=("<", ">"))
+    assert isinstance(answer, detent.Answer)
+    assert {hit.key for hit in answer.hits} == {"Emma", "Walden"}
+    assert all(isinstance(hit, detent.Hit) and "<library>" in hit.snippet for hit in answer.hits)
+    assert answer.notes == ("Nothing is embedded yet, so that nothing was found by meaning.",)
+    filters = detent.Filters(sources=["library"], properties={"year": 1815}, prefix="W")
+    assert [hit.key for hit in shelf.search("novel", mode="text", filters=filters).hits] == ["Walden"]
+    assert [each.key for each in shelf.suggest("wal")] == ["Walden"]
+
+
+def test_items_are_named_by_key_alias_or_number(shelf: detent.Detent) -> None:
+    [walden] = shelf.find("Walden")
+    for key in ("Walden", "WALDEN", walden):
+        assert shelf.similar(key).notes == ("It has no vector, so that nothing can be compared with it.",)
+        assert "Nothing is embedded yet" in shelf.search("novel", around=[key]).notes[0]
+    with pytest.raises(Ambiguous, match="Several items have the key 'Emma': shop/Book/Emma, library/Book/Emma"):
+        shelf.similar("Emma")
+    assert shelf.similar("Emma", source="shop").hits == ()
+    with pytest.raises(UnknownName, match="Did you mean 'Walden'"):
+        shelf.similar("Waldn")
+    with pytest.raises(UnknownName, match="There is no item number 99999"):
+        shelf.search("novel", around=[99999])
+
+
+@pytest.mark.parametrize(
+    ("filters", "words"),
+    [
+        ({"sources": ["libary"]}, "Did you mean 'library'"),
+        ({"labels": "Book"}, "labels of a filter is a list of names, such as"),
+        ({"categories": ["\x00"]}, "NUL byte"),
+        ({"prefix": "\ud800"}, "half a surrogate pair"),
+        ({"since": 2020}, "'since' is int, not text"),
+        ({"properties": {"a": object()}}, "cannot be written as JSON"),
+    ],
+)
+def test_a_filter_that_cannot_be_meant_is_refused(shelf: detent.Detent, filters: dict[str, Any], words: str) -> None:
+    for verb in (shelf.search, shelf.suggest):
+        with pytest.raises(detent.DetentError, match=re.escape(words)):
+            verb("a", filters=detent.Filters(**filters))
+    with pytest.raises(InvalidLimit):
+        shelf.search("a", limit=0)
+
+
+def test_items_and_sources_are_removed(shelf: detent.Detent) -> None:
+    told: list[int] = []
+    assert shelf.remove("library", "Book", ["Emma", "unknown"]) == 1
+    assert {hit.source for hit in shelf.search("novel", mode="text").hits} == {"library", "shop"}
+    assert shelf.remove_source("library", tell=told.append) == 1
+    assert told == [1]
+    assert [hit.source for hit in shelf.search("novel", mode="text").hits] == ["shop"]
+    with pytest.raises(UnknownName, match="There is no source 'library'"):
+        shelf.remove_source("library")
+
+
+def test_a_provider_is_registered_under_a_name() -> None:
+    from detent.embedding import register
+
+    assert detent.register_provider is register

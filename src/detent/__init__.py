@@ -6,24 +6,46 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from detent.application import AsyncDetent, Detent, open_async
     from detent.application import open as open  # noqa: A004  like gzip.open()
+    from detent.embedding import register as register_provider
     from detent.errors import DetentError, IllegalMove, LeaseLost
-    from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
+    from detent.knowledge import (
+        Child,
+        Done,
+        Embedding,
+        Failed,
+        Filters,
+        Item,
+        Mention,
+        NewItem,
+        Node,
+        Outcome,
+        Reference,
+        Retry,
+        Skipped,
+    )
     from detent.lifecycle import Lifecycle, RetryPolicy, Trouble
+    from detent.search import Answer, Hit
     from detent.sources import Handler, Source
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "AsyncDetent",
+    "Child",
     "Detent",
     "DetentError",
     "Done",
+    "Embedding",
     "Failed",
+    "Filters",
     "Handler",
+    "Hit",
     "IllegalMove",
     "Item",
     "LeaseLost",
     "Lifecycle",
+    "Mention",
     "NewItem",
     "Node",
     "Outcome",
@@ -34,14 +56,17 @@ __all__ = [
     "Source",
     "Trouble",
     "open_async",
+    "register_provider",
 ]
 """What `from detent import *` gives: all but `open`, which would take the place of Python's own."""
 
-_HOMES = ("application", "errors", "knowledge", "lifecycle", "sources")
+_HOMES = ("search", "application", "errors", "knowledge", "lifecycle", "sources")
 
 
 def __getattr__(name: str) -> Any:
     """Each name is imported when it is first used, so that the command line starts quickly."""
+    if name == "register_provider":
+        return globals().setdefault(name, import_module("detent.embedding").register)
     if name in (*__all__, "open"):
         for home in reversed(_HOMES):
             module = import_module(f"detent.{home}")

@@ -109,7 +109,18 @@ class RightsMissing(DetentError):
     def __init__(self, role: str, database: str, error: object) -> None:
         super().__init__(
             f"The role {role} may not make Detent's tables in the database {database}: {_first_line(error)}. "
-            f"An administrator can run: CREATE SCHEMA detent AUTHORIZATION {role};"
+            "An administrator can run: CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "
+            f"CREATE SCHEMA IF NOT EXISTS detent AUTHORIZATION {role};"
+        )
+
+
+class VectorsMissing(DetentError):
+    """The server has no pgvector."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(
+            f"The server of the database {database} has no pgvector, which search by meaning needs. "
+            "Install it there (the package is called postgresql-NN-pgvector on Debian), and try again."
         )
 
 
@@ -123,6 +134,43 @@ class Unstorable(DetentError):
 
 class UnknownName(DetentError):
     """A name that does not exist was given; the message suggests one that does."""
+
+
+class Ambiguous(DetentError):
+    """One item was asked for by a key that several have; say which one is meant, by its source and label."""
+
+    def __init__(self, key: str, items: list[str]) -> None:
+        super().__init__(f"Several items have the key {key!r}: {', '.join(items)}. Say which one by source and label.")
+
+
+class NoNode(UnknownName):
+    """An item was asked for as a node of the graph, and nothing has been written for it yet, or not any more."""
+
+    def __init__(self, item: str, state: str) -> None:
+        super().__init__(f"{item} has no node: it is {state!r}, and no content has been written for it.")
+
+
+class LineRefused(DetentError):
+    """A line of a file that is read in is malformed, or says what cannot be. Correct it, and read the file in again:
+    what was read in before is replaced by the same."""
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(
+            f"Line {line:,} cannot be imported: {reason}. Lines before it may have been; "
+            "correct it and import the file again."
+        )
+        self.line = line
+
+
+class Unwritable(DetentError):
+    """A file cannot be written; the message says which and why. One that was there is as it was."""
+
+
+class FormatMissing(DetentError):
+    """A format was asked for that needs a package which is not installed."""
+
+    def __init__(self, what: str, extra: str, error: object) -> None:
+        super().__init__(f"{what} needs a package that is not installed ({error}): pip install 'detent[{extra}]'.")
 
 
 class SourceConflict(DetentError):
@@ -240,6 +288,70 @@ class SocketFolderUnsafe(EmbeddedServerError):
 
 class ServerFailed(EmbeddedServerError):
     """PostgreSQL did not come up, or could not be prepared; the message has its own last words."""
+
+
+class EmbeddingFailed(DetentError):
+    """Texts could not be turned into vectors; nothing was stored."""
+
+
+class ExtraMissing(EmbeddingFailed):
+    """The chosen provider needs a package that is not installed; install it, or choose another provider."""
+
+    def __init__(self, provider: str, extra: str) -> None:
+        super().__init__(
+            f"The embedding provider {provider!r} needs a package that is not installed. "
+            f"Run `pip install 'detent[{extra}]'`, or choose another provider in [embedding] of detent.toml."
+        )
+
+
+class ModelUnavailable(EmbeddingFailed):
+    """The embedding model cannot be loaded; correct its name, or make it available on this machine."""
+
+    def __init__(self, model: str, reason: object) -> None:
+        super().__init__(
+            f"The embedding model {model!r} cannot be loaded: {_first_line(reason)}. "
+            "Correct `model` in [embedding] of detent.toml, or make the model available on this machine."
+        )
+
+
+class BudgetSpent(EmbeddingFailed):
+    """The tokens allowed for embedding are spent, so nothing was sent; raise the budget and retry the items."""
+
+    def __init__(self, spent: int, limit: int) -> None:
+        super().__init__(
+            f"The budget for embedding is spent: {spent:,} of {limit:,} tokens, and the next request would exceed it. "
+            "Raise `token_budget` in [embedding] of detent.toml, then run `detent retry --all`."
+        )
+        self.spent, self.limit = spent, limit
+
+
+class ServiceRefused(EmbeddingFailed):
+    """The embedding service answered with an error. `response` has its status and how long it asks to wait."""
+
+    def __init__(self, address: str, reason: str, response: object) -> None:
+        super().__init__(f"The embedding service {address} refused: {reason.rstrip('.')}.")
+        self.response = response
+
+
+class ServiceAway(EmbeddingFailed, ConnectionError):
+    """The embedding service cannot be reached, or hung up in the middle of its answer."""
+
+    def __init__(self, address: str, reason: object) -> None:
+        super().__init__(f"The embedding service {address} cannot be reached: {_first_line(reason)}.")
+
+
+class ServiceTooSlow(EmbeddingFailed, TimeoutError):
+    """The embedding service did not answer in time."""
+
+    def __init__(self, address: str, seconds: float) -> None:
+        super().__init__(f"The embedding service {address} did not answer within {seconds:g} seconds.")
+
+
+class MalformedAnswer(EmbeddingFailed):
+    """The embedding service answered with something that is not one vector per text."""
+
+    def __init__(self, address: str, reason: str) -> None:
+        super().__init__(f"The embedding service {address} gave an answer that cannot be used: {reason}.")
 
 
 def _first_line(error: object) -> str:

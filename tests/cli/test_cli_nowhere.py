@@ -14,6 +14,7 @@ Result = subprocess.CompletedProcess[str]
 LOOKING = [
     *("status", "status --watch", "items", "show a", "sources", "retry --all", "reset --all --yes", "pause a"),
     *("resume a", "db check", "db info", "db prune --keep-days 90", "db upgrade"),
+    *("search a", "similar a", "suggest a", "remove a --yes"),
 ]
 
 

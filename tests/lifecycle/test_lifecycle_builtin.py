@@ -1,9 +1,9 @@
-"""The four built-in lifecycles, against tables written by hand from the documents that they come from."""
+"""The built-in lifecycles, against tables written by hand from the documents that they come from."""
 
 import pytest
 
 from detent.errors import IllegalMove
-from detent.lifecycle import ARTICLE, BUILTIN, CRAWL, NODE, TOPIC, Event, Lifecycle
+from detent.lifecycle import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, TOPIC, Event, Lifecycle
 
 # Per state: the states it may go to, and why.
 Table = dict[str, dict[str, set[str]]]
@@ -23,9 +23,16 @@ EXPECTED: dict[str, Table] = {
         "linking": {"linked": {"done"}, "error": {"fail"}, "parsed": {"back"}},
         "linked": {"embedding": {"claim"}, "skip": {"skip"}, "pending": {"change"}},
         "embedding": {"ready": {"done"}, "error": {"fail"}, "linked": {"back"}},
-        "ready": {"pending": {"change"}},
+        "ready": {"pending": {"change"}, "linked": {"change"}},
         "skip": {"pending": {"change"}},
         "error": {"pending": {"retry", "change"}, "parsed": {"retry"}, "linked": {"retry"}},
+    },
+    "passage": {
+        "linked": {"embedding": {"claim"}, "skip": {"skip"}},
+        "embedding": {"ready": {"done"}, "error": {"fail"}, "linked": {"back"}},
+        "ready": {"linked": {"change"}},
+        "skip": {"linked": {"change"}},
+        "error": {"linked": {"retry", "change"}},
     },
     "crawl": {
         "idle": {"running": {"claim"}, "paused": {"pause"}},
@@ -78,6 +85,11 @@ PROMISED: dict[str, dict[str, list[str]]] = {
         "skip": ["pending"],
         "error": ["pending"],
     },
+    # 002, the part of it that a node has which came with another
+    "passage": {
+        "linked": ["embedding", "skip"],
+        "embedding": ["ready", "error"],
+    },
     # 003, Global Crawler States and Core Transitions
     "crawl": {
         "idle": ["running"],
@@ -105,8 +117,8 @@ PAIRS = [
 ]
 
 
-def test_there_are_four_and_each_is_found_by_its_name() -> None:
-    assert dict(BUILTIN) == {"article": ARTICLE, "node": NODE, "crawl": CRAWL, "topic": TOPIC}
+def test_each_is_found_by_its_name() -> None:
+    assert dict(BUILTIN) == {"article": ARTICLE, "node": NODE, "passage": PASSAGE, "crawl": CRAWL, "topic": TOPIC}
 
 
 @pytest.mark.parametrize("table", BUILTIN.values(), ids=BUILTIN)
@@ -171,8 +183,9 @@ def test_beyond_its_documents_list_a_node_is_only_given_back_retried_or_changed(
             {"error"},
         ),
         (TOPIC, {"pending"}, {"pending"}, {"in_progress"}, {"failed"}),
+        (PASSAGE, {"linked"}, {"linked"}, {"embedding"}, {"error"}),
     ],
-    ids=["article", "node", "crawl", "topic"],
+    ids=["article", "node", "crawl", "topic", "passage"],
 )
 def test_states_wait_work_and_fail_as_the_documents_say(
     table: Lifecycle, entries: set[str], waiting: set[str], working: set[str], failures: set[str]

@@ -1,32 +1,14 @@
-"""What the store's tests share: a wiki with articles, files with nodes, a look into the tables, and a clock."""
+"""What the store's tests share: a wiki with articles, files with nodes, and a clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-import psycopg
 import pytest
-from psycopg.rows import namedtuple_row
 
 from detent.lifecycle import ARTICLE, NODE
 from detent.store import Store
-
-Query = Callable[..., list[Any]]
-
-
-@pytest.fixture
-def query(database: str) -> Iterator[Query]:
-    """Runs a statement behind the store's back and returns its rows."""
-    options = "-c search_path=detent,public -c timezone=UTC"
-    with psycopg.connect(database, autocommit=True, row_factory=namedtuple_row, options=options) as connection:
-
-        def run(statement: str, *parameters: Any) -> list[Any]:
-            cursor = connection.execute(statement.encode(), parameters or None)
-            return cursor.fetchall() if cursor.description else []
-
-        yield run
 
 
 @pytest.fixture

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from detent.errors import DatabaseAway
-from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
+from detent.knowledge import Done, Embedding, Failed, Item, NewItem, Node, Outcome, Reference, Retry, Skipped
 from detent.lifecycle import NODE
 from detent.store import Stage, Store
-from detent.store.graph import Embedded, Embedding
 
 Query = Callable[..., list[Any]]
 Tick = Callable[[float], datetime]
@@ -41,7 +40,7 @@ async def embed(store: Store, version: str) -> None:
     for item in await store.claim(EMBEDDING, owner="w"):
         node = Node(item.key, version) if item.label == "Section" else None
         embedding = Embedding("paid", "model", version)
-        await store.settle([(item, Embedded(node=node, embedding=embedding))])
+        await store.settle([(item, Done(node=node, embedding=embedding))])
 
 
 @pytest.fixture

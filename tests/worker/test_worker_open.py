@@ -27,6 +27,7 @@ from detent.store.notices import CHANNEL
 from detent.worker import Worker, in_process
 from detent.worker.board import Board, make_descriptor
 from detent.worker.keeper import Keeper, Ward
+from detent.worker.tending import Tending
 
 FLAGS: dict[str, object] = {"worker.poll_seconds": 0.1, "worker.lease_seconds": 5, "retry.base_seconds": 0.2}
 
@@ -331,6 +332,10 @@ async def test_an_idle_worker_looks_when_it_is_told_to_and_does_nothing_in_betwe
         rested.set()
         await pause(self, heard)
 
+    async def nothing_to_tend(self: Tending) -> bool:
+        return False
+
+    monkeypatch.setattr(Tending, "run_once", nothing_to_tend)
     flags = {"worker.poll_seconds": 3600, "worker.lease_seconds": 3600}
     async with (
         detent.open_async(database=database, sources=[source(handle)], flags=flags) as db,

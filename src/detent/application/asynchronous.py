@@ -7,12 +7,16 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from detent.application.connecting import connected
 from detent.application.discovery import Discovery, Tell, discover
+from detent.application.graph import AsyncGraph
+from detent.application.searching import WEIGHTS, Searching
 from detent.configuration import Configuration, Project
 from detent.errors import InvalidLimit
 from detent.knowledge import Item, NewItem, Outcome
+from detent.knowledge.filters import Filters
 from detent.lifecycle import BUILTIN, Lifecycle, RetryPolicy
 from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
@@ -20,6 +24,9 @@ from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
 from detent.worker.duty import duties
 from detent.worker.patience import patiently
+
+if TYPE_CHECKING:
+    from detent.search import Answer, Suggestion
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,9 @@ class AsyncDetent:
         self.settings = settings
         self.project = project
         self.sources = list(sources)
+        self.graph = AsyncGraph(store)
+        """The graph: neighbours, paths, digest, export and import."""
+        self._searching = Searching(store, settings.embedding)
 
     async def declare(self, source: str, label: str, lifecycle: Lifecycle) -> None:
         """Make a source's label known, with the lifecycle that its items follow."""
@@ -118,6 +128,22 @@ class AsyncDetent:
         """Let this source be worked on again."""
         await self.store.resume(source)
 
+    async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
+        """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
+        return await self.store.remove(source, label, keys)
+
+    async def remove_source(self, name: str, *, tell: Tell | None = None) -> int:
+        """Remove a source with all it brought; returns how many items that were.
+
+        It goes in steps, and after each `tell` is called with how many are gone. After an interruption call it again.
+        """
+        gone = 0
+        async with contextlib.aclosing(self.store.remove_source(name)) as steps:
+            async for gone in steps:
+                if tell is not None:
+                    tell(gone)
+        return gone
+
     async def workers(self) -> Sequence[Holder]:
         """Who holds work now."""
         return await self.store.workers()
@@ -156,6 +182,56 @@ class AsyncDetent:
     async def history(self, item: int) -> list[Entry]:
         """Every move of one item, oldest first, by its number; an UnknownName if there is none."""
         return (await self.store.show(item)).history
+
+    async def search(
+        self,
+        text: str,
+        *,
+        mode: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+        around: Sequence[str | int] = (),
+        weights: tuple[float, float] = WEIGHTS,
+        marks: tuple[str, str] = ("", ""),
+    ) -> Answer:
+        """The best results for free text: the `hits`, best first, and `notes` that the reader should see.
+
+        `mode` is `hybrid` (words and meaning), `text`, `semantic` or `graph`, which searches around the items that
+        `around` names by key or number, and is chosen where that is given. There, `weights` are those of similarity
+        and of nearness. `grouped`: of all passages of one article or file the best stands for all. `marks` are put
+        around what matches in a snippet.
+        """
+        return await self._searching.search(
+            text,
+            mode=mode,
+            limit=limit,
+            filters=filters,
+            grouped=grouped,
+            around=around,
+            weights=weights,
+            marks=marks,
+        )
+
+    async def similar(
+        self,
+        key: str | int,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+    ) -> Answer:
+        """What is nearest in meaning to an item, by its key or number. `source` and `label` say which one is meant
+        where several have the key; what is found is restricted by `filters`."""
+        return await self._searching.similar(
+            key, source=source, label=label, limit=limit, filters=filters, grouped=grouped
+        )
+
+    async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
+        """Nodes whose titles begin so. Of the filters, sources and labels are heeded."""
+        return await self._searching.suggest(prefix, limit=limit, filters=filters)
 
     async def discover(self, tell: Tell | None = None) -> int:
         """Let the sources say what items there are; returns how many were new.
@@ -245,7 +321,8 @@ async def open_async(
     async with connected(folder, database=database, flags=flags) as opened:
         detent = AsyncDetent(opened.store, opened.settings, opened.project, declared)
         await declare(opened.store, declared)
-        yield detent
+        with contextlib.closing(detent._searching):
+            yield detent
 
 
 def _require_limit(limit: int) -> None:

@@ -9,15 +9,21 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from detent.application.asynchronous import AsyncDetent, Report, open_async
 from detent.application.discovery import Tell
+from detent.application.searching import WEIGHTS
+from detent.application.synchronous_graph import Graph
 from detent.errors import Closed
 from detent.knowledge import Item, NewItem, Outcome
+from detent.knowledge.filters import Filters
 from detent.lifecycle import Lifecycle
 from detent.sources import Source
 from detent.store import Entry, Holder, Page, Receipt, Story, Tally
+
+if TYPE_CHECKING:
+    from detent.search import Answer, Suggestion
 
 T = TypeVar("T")
 
@@ -35,6 +41,8 @@ class Detent:
         except BaseException:
             self._end_loop()
             raise
+        self.graph = Graph(self.asynchronous.graph, self.wait)
+        """The graph: neighbours, paths, digest, export and import."""
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in this database's event loop and wait for its result.
@@ -127,6 +135,18 @@ class Detent:
         """Let this source be worked on again."""
         self.wait(self.asynchronous.resume(source))
 
+    def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
+        """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
+        return self.wait(self.asynchronous.remove(source, label, keys))
+
+    def remove_source(self, name: str, *, tell: Tell | None = None) -> int:
+        """Remove a source with all it brought; returns how many items that were.
+
+        It goes in steps, and after each `tell` is called, from another thread, with how many are gone. After an
+        interruption call it again.
+        """
+        return self.wait(self.asynchronous.remove_source(name, tell=tell))
+
     def workers(self) -> Sequence[Holder]:
         """Who holds work now."""
         return self.wait(self.asynchronous.workers())
@@ -165,6 +185,58 @@ class Detent:
     def history(self, item: int) -> list[Entry]:
         """Every move of one item, oldest first, by its number; an UnknownName if there is none."""
         return self.wait(self.asynchronous.history(item))
+
+    def search(
+        self,
+        text: str,
+        *,
+        mode: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+        around: Sequence[str | int] = (),
+        weights: tuple[float, float] = WEIGHTS,
+        marks: tuple[str, str] = ("", ""),
+    ) -> Answer:
+        """The best results for free text: the `hits`, best first, and `notes` that the reader should see.
+
+        `mode` is `hybrid` (words and meaning), `text`, `semantic` or `graph`, which searches around the items that
+        `around` names by key or number, and is chosen where that is given. There, `weights` are those of similarity
+        and of nearness. `grouped`: of all passages of one article or file the best stands for all. `marks` are put
+        around what matches in a snippet.
+        """
+        return self.wait(
+            self.asynchronous.search(
+                text,
+                mode=mode,
+                limit=limit,
+                filters=filters,
+                grouped=grouped,
+                around=around,
+                weights=weights,
+                marks=marks,
+            )
+        )
+
+    def similar(
+        self,
+        key: str | int,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+    ) -> Answer:
+        """What is nearest in meaning to an item, by its key or number. `source` and `label` say which one is meant
+        where several have the key; what is found is restricted by `filters`."""
+        return self.wait(
+            self.asynchronous.similar(key, source=source, label=label, limit=limit, filters=filters, grouped=grouped)
+        )
+
+    def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
+        """Nodes whose titles begin so. Of the filters, sources and labels are heeded."""
+        return self.wait(self.asynchronous.suggest(prefix, limit=limit, filters=filters))
 
     def discover(self, tell: Tell | None = None) -> int:
         """Let the sources say what items there are; returns how many were new.

@@ -20,24 +20,41 @@ MISTAKE, UNEXPECTED, UNWRITABLE, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
 _SELDOM = 50_000
 _NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
-_COMMANDS = {
-    "init": "init.init",
-    "run": "run.run",
-    "work": "run.work",
-    "status": "status.status",
-    "sources": "sources.sources",
-    "items": "items.items",
-    "show": "story.show",
-    "retry": "retry.retry",
-    "reset": "reset.reset",
-    "pause": "sources.pause",
-    "resume": "sources.resume",
-    "lifecycles": "lifecycles.lifecycles",
-    "config": "config.config",
-    "db": "database.database",
-    "completion": "completion.completion",
+_SECTIONS = {
+    "Work": {
+        "init": "init.init",
+        "run": "run.run",
+        "work": "run.work",
+    },
+    "Look": {
+        "status": "status.status",
+        "sources": "sources.sources",
+        "items": "items.items",
+        "show": "story.show",
+        "lifecycles": "lifecycles.lifecycles",
+    },
+    "Find": {
+        "search": "search.search",
+        "similar": "search.similar",
+        "suggest": "search.suggest",
+        "graph": "graph.graph",
+    },
+    "Steer": {
+        "retry": "retry.retry",
+        "reset": "reset.reset",
+        "pause": "sources.pause",
+        "resume": "sources.resume",
+        "remove": "remove.remove",
+    },
+    "Set up": {
+        "config": "config.config",
+        "db": "database.database",
+        "completion": "completion.completion",
+    },
 }
 """Where each command is, in the order of the help."""
+
+_COMMANDS = {name: place for section in _SECTIONS.values() for name, place in section.items()}
 
 
 class Commands(Mapping[str, click.Command]):
@@ -55,8 +72,19 @@ class Commands(Mapping[str, click.Command]):
         return len(_COMMANDS)
 
 
+class Program(Group):
+    """The program itself, whose help has its commands in sections."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        longest = max(map(len, _COMMANDS))
+        for title, names in _SECTIONS.items():
+            helps = [self.commands[name].get_short_help_str(formatter.width - longest - 6) for name in names]
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(longest), text) for name, text in zip(names, helps, strict=True)])
+
+
 @click.group(
-    cls=Group,
+    cls=Program,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:
@@ -74,6 +102,7 @@ Begin with:
   detent run                   work until nothing is left to do
   detent status --watch        see how far it is
   detent items --state failed  see what failed
+  detent search WORDS          find something
   detent COMMAND --help        what a command does, with examples""",
 )
 def program() -> None:

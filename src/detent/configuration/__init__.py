@@ -1,23 +1,23 @@
 """What the user has decided, and where each decision was made.
 
-A setting is declared once, in `settings`: its name, type, default, unit, range and one sentence. A value is
-given in `detent.toml`, in the environment or by a flag, in rising precedence; `loading` reads the three and
-keeps beside each value the place that it came from. Within the file, a stage's settings win over the worker's,
+A setting is declared once, in `settings` or `embedding`: its name, type, default, unit, range and one sentence.
+A value is given in `detent.toml`, in the environment or by a flag, in rising precedence; `loading` reads the three
+and keeps beside each value the place that it came from. Within the file, a stage's settings win over the worker's,
 and over what its handler declares. What is not understood is refused with that place and
 the nearest known name: a misspelt setting never passes for a default. Nothing here opens a database, imports
 a user's module or writes a file.
 """
 
+from detent.configuration.embedding import EmbeddingSettings
 from detent.configuration.loading import load
 from detent.configuration.project import Project, find_project
+from detent.configuration.setting import Explained, Setting
 from detent.configuration.settings import (
     SETTINGS,
     Configuration,
-    Explained,
     HandlerSettings,
     JournalSettings,
     RetrySettings,
-    Setting,
     StageSettings,
     WorkerSettings,
 )
@@ -27,6 +27,7 @@ from detent.configuration.template import template
 __all__ = [
     "SETTINGS",
     "Configuration",
+    "EmbeddingSettings",
     "Explained",
     "HandlerSettings",
     "JournalSettings",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from detent.configuration.lines import KeyPath
-from detent.configuration.settings import SETTINGS
+from detent.configuration.settings import SETTINGS, by_key
 from detent.configuration.values import Given, checked, from_text, nearest
 from detent.errors import UnknownSetting
 
@@ -44,7 +44,7 @@ def _unknown(variable: str) -> str:
     unknown = f"environment {variable}: there is no such setting."
     if variable.startswith("DETENT_STAGE_"):
         return f"{unknown} What a stage overrides is given in detent.toml, under [stage.NAME]."
-    names = {each.key.upper(): each for each in SETTINGS.values()}
+    names = {key.upper(): each for key, each in by_key().items()}
     names |= {each.environment.removeprefix(PREFIX): each for each in SETTINGS.values()}
     meant = nearest(variable.removeprefix(PREFIX), names)
     if meant:

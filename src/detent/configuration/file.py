@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from detent.configuration.lines import KeyPath, key_lines
-from detent.configuration.settings import SECTIONS, SETTINGS, STAGE, STAGE_SETTINGS, Setting, dotted
+from detent.configuration.setting import Setting
+from detent.configuration.settings import SECTIONS, SETTINGS, STAGE, STAGE_SETTINGS, by_key, dotted
 from detent.configuration.values import Given, checked, nearest
 from detent.errors import UnknownSetting, UnreadableConfiguration
 
@@ -86,7 +87,7 @@ def _unknown(path: KeyPath, value: object) -> str:
         return _unknown_section(name)
     section = ".".join(path[:-1])
     beside = {each.key: each for each in SETTINGS.values() if each.section == section}
-    anywhere = {each.key: each for each in SETTINGS.values()}
+    anywhere = by_key()
     meant = anywhere.get(path[-1]) or nearest(path[-1], beside) or nearest(path[-1], anywhere)
     return f"there is no setting {name}. {_advice(meant, section, beside)}"
 

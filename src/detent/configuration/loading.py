@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from detent.configuration.embedding import EmbeddingSettings
 from detent.configuration.environment import from_environment
 from detent.configuration.file import from_file
 from detent.configuration.flags import from_flags
@@ -42,6 +43,7 @@ def load(
         retry=RetrySettings(**_values(given, ("retry",))),
         journal=JournalSettings(**_values(given, ("journal",))),
         handlers=HandlerSettings(**_values(given, ("handlers",))),
+        embedding=EmbeddingSettings(**_values(given, ("embedding",))),
         stages={path[1]: StageSettings(**_values(given, path[:2])) for path in given if path[0] == STAGE},
         origins={dotted(path): each.origin for path, each in given.items()},
         insisted=frozenset(dotted(path) for path in insisted),

@@ -5,84 +5,13 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
+from detent.configuration.embedding import EmbeddingSettings
 from detent.configuration.masking import masked
+from detent.configuration.setting import Explained, Setting, setting
 
 DEFAULT = "default"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What is known about one setting. A number lies in its range, a text matches its pattern as a whole."""
-
-    description: str
-    default: object
-    unit: str | None = None
-    at_least: float | None = None
-    above: float | None = None
-    at_most: float | None = None
-    pattern: str | None = None
-    form: str | None = None
-    example: str | None = None
-    secret: bool = False
-    name: str = ""
-    type: type = str
-    variable: str | None = None
-    option: str | None = None
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        return tuple(self.name.split("."))
-
-    @property
-    def section(self) -> str:
-        """The section's name; empty for a setting at the top."""
-        return self.name.rpartition(".")[0]
-
-    @property
-    def key(self) -> str:
-        return self.name.rpartition(".")[2]
-
-    @property
-    def environment(self) -> str:
-        return self.variable or "DETENT_" + self.name.upper().replace(".", "_")
-
-    @property
-    def flag(self) -> str:
-        return self.option or "--" + self.key.replace("_", "-")
-
-    @property
-    def expectation(self) -> str:
-        """What a value must be, to follow the words "must be"."""
-        if self.form:
-            return self.form
-        kind = ("a whole number" if self.type is int else "a number") + f" of {self.unit}"
-        if self.above is not None:
-            return f"{kind} above {self.above:g}"
-        if self.at_most is not None:
-            return f"{kind} from {self.at_least:g} to {self.at_most:g}"
-        return f"{kind}, at least {self.at_least:g}"
-
-
-@dataclass(frozen=True)
-class Explained:
-    """One value in force, as `detent config` shows it: secrets are masked, lists are lists."""
-
-    name: str
-    value: str | int | float | list[str] | None
-    unit: str | None
-    description: str
-    origin: str
-
-
-def setting(description: str, default: T, **details: Any) -> T:
-    """A field of a frozen dataclass that declares a setting."""
-    declared = Setting(description, default, **details)
-    value: T = field(default=default, repr=not declared.secret, metadata={"setting": declared})
-    return value
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +149,7 @@ class Configuration:
     retry: RetrySettings = RetrySettings()
     journal: JournalSettings = JournalSettings()
     handlers: HandlerSettings = HandlerSettings()
+    embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
     stages: Mapping[str, StageSettings] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     insisted: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
@@ -269,6 +199,11 @@ class Configuration:
 def dotted(path: tuple[str, ...]) -> str:
     """A key's full name as TOML would write it: `worker.processes`, `stage."node.parsing".batch_size`."""
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in path)
+
+
+def by_key() -> dict[str, Setting]:
+    """The settings by their keys alone; of two with the same key, the one that is declared first."""
+    return {each.key: each for each in reversed(list(SETTINGS.values()))}
 
 
 def _declared(holder: type, section: str = "") -> Iterator[Setting]:

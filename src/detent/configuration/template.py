@@ -2,7 +2,8 @@
 
 import json
 
-from detent.configuration.settings import SECTIONS, SETTINGS, STAGE_SETTINGS, Setting
+from detent.configuration.setting import Setting
+from detent.configuration.settings import SECTIONS, SETTINGS, STAGE_SETTINGS
 
 _HEAD = """\
 # Settings of this Detent project.

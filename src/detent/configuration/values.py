@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from detent.configuration.settings import Setting
+from detent.configuration.setting import Setting
 from detent.errors import InvalidSetting
 
 Value = int | float | str | tuple[str, ...]
@@ -40,7 +40,8 @@ def checked(setting: Setting, value: object, name: str, where: str) -> Value:
     """The value, typed, or InvalidSetting naming the setting, the place and what is expected."""
     typed = _typed(setting, value)
     if typed is None or not _allowed(setting, typed):
-        found = "has a value that cannot be used" if setting.secret else f"is {_shown(value)}"
+        hidden = setting.secret or not setting.quoted
+        found = "has a value that cannot be used" if hidden else f"is {_shown(value)}"
         raise InvalidSetting(f"{where}: {name} {found}. It must be {setting.expectation}.")
     return typed
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from importlib import resources
 
-from detent import Done, Failed, Handler, Item, Lifecycle, NewItem, Node, Outcome, Reference, Source
+from detent import Child, Done, Failed, Handler, Item, Lifecycle, NewItem, Node, Outcome, Reference, Source
 
 ENTRY = Lifecycle(
     "almanac-entry",
@@ -44,10 +44,11 @@ def discover() -> Iterator[NewItem]:
 
 
 async def read(entry: Item) -> Outcome:
-    """Reads an entry's text into its node."""
+    """Reads an entry into its node, and its text into a passage that belongs to it and gets a vector."""
     await asyncio.sleep(SECONDS_PER_ENTRY)
-    text = entries()[entry.key]
-    return Done(node=Node(entry.key, text, {"words": len(text.split())}))
+    text = entries()[entry.key].replace("[[", "").replace("]]", "")
+    passage = Child("Passage", f"{entry.key}: text", Node(entry.key, text), edge="HAS_TEXT")
+    return Done(node=Node(entry.key, properties={"words": len(text.split())}), children=[passage])
 
 
 async def link(entry: Item) -> Outcome:
@@ -64,8 +65,9 @@ async def link(entry: Item) -> Outcome:
 SOURCES = [
     Source(
         "almanac",
-        lifecycles={"Entry": ENTRY},
+        lifecycles={"Entry": ENTRY, "Passage": "passage"},
         handlers=[Handler("reading", read), Handler("linking", link)],
         discover=discover,
+        language="english",
     )
 ]

@@ -32,6 +32,8 @@ FLAGS: dict[str, object] = {
     "retry.base_seconds": 0.5,
 }
 
+QUESTION = "what lets a wheel turn in one direction only?"
+
 NEXT = """
 Try it on something of your own: `detent init my-project` makes a project, and src/detent/demo/__init__.py shows how a \
 source is declared."""
@@ -86,7 +88,10 @@ async def go_through(detent: AsyncDetent) -> int:
     out.print("[bold]5. One item's story[/]: it was in the killed worker's hands.")
     for line in await story(detent.store, victim):
         out.print(f"   {line}")
-    out.print("\n[bold]6. The proof.[/]")
+    out.print(f"\n[bold]6. Search[/] by words and by meaning: {QUESTION}")
+    for line in await answers(detent):
+        out.print(f"   {line}")
+    out.print("\n[bold]7. The proof.[/]")
     proven = await prove(detent.store, added)
     out.print(NEXT, markup=False)
     return 0 if proven else 1
@@ -110,8 +115,8 @@ async def run_and_kill(detent: AsyncDetent) -> str:
         victim = await kill_a_busy_worker(detent.store)
         while not running.done():
             await asyncio.wait({running}, timeout=1.0)
-            counts = {line.state: line.count for line in await detent.count_by_state()}
-            out.print("   " + ", ".join(f"{state} {count}" for state, count in counts.items()))
+            counts = [f"{line.state} {line.count}" for line in await detent.count_by_state() if line.label == "Entry"]
+            out.print("   " + ", ".join(counts))
         await running
     finally:
         running.cancel()
@@ -122,7 +127,7 @@ async def run_and_kill(detent: AsyncDetent) -> str:
 async def kill_a_busy_worker(store: Store) -> str:
     while True:
         await asyncio.sleep(0.1)
-        counts = {line.state: line.count for line in await store.count_by_state()}
+        counts = {line.state: line.count for line in await store.count_by_state() if line.label == "Entry"}
         busy = [worker for worker in await store.workers() if worker.items >= 3]
         if busy and counts.get("linked", 0) >= 5:
             victim = busy[0]
@@ -161,11 +166,18 @@ def lines(told: Story) -> list[str]:
     ]
 
 
+async def answers(detent: AsyncDetent) -> list[str]:
+    """The best entries for a question, each with the piece of its text that matches."""
+    answer = await detent.search(QUESTION, limit=3)
+    return [f"{place}. [bold]{hit.title}[/]: {hit.snippet}" for place, hit in enumerate(answer.hits, start=1)]
+
+
 async def prove(store: Store, added: int) -> bool:
     """Count what must be true after any crash, and say so."""
-    page = await store.list(limit=1000)
+    page = await store.list(label="Entry", limit=1000)
     stories = [await store.show(listed.id) for listed in page.items]
-    counts = {line.state: line.count for line in await store.count_by_state()}
+    counts = {line.state: line.count for line in await store.count_by_state() if line.label == "Entry"}
+    ready = sum(line.count for line in await store.count_by_state() if line.state == "ready")
     failed = [told for told in stories if told.item.state == "illegible"]
     wrong = await store.tallies.check()
     facts = [
@@ -175,6 +187,7 @@ async def prove(store: Store, added: int) -> bool:
             "each result was written exactly once, also where a second attempt was needed",
         ),
         (counts.get("linked", 0) + len(failed) == added, f"{counts.get('linked', 0)} are linked, {len(failed)} failed"),
+        (ready == added, f"{ready} passages have their vectors"),
         (len(failed) == 1, f"the failure says why: {failed[0].item.error if failed else 'none'}"),
         (not wrong, "states, places, leases and counts agree"),
     ]

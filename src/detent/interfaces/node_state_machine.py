@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 from detent.application import Detent
 from detent.errors import DetentError
 from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOptions, event_between
-from detent.knowledge import Item, NewItem
+from detent.knowledge import Embedding, Item, NewItem
 from detent.lifecycle import NODE, Event
 from detent.store import Kind, Listed, Settled, Stage
-from detent.store.graph import Embedding
 from detent.store.kinds import unknown
 from detent.store.steering import Progress, Remark
 from detent.worker.names import worker_name

@@ -6,8 +6,25 @@ handler itself may be called again for the same item, when a worker died before 
 outside must bear repetition.
 """
 
+from detent.knowledge.embedding import Embedding, Passage
+from detent.knowledge.filters import Filters
 from detent.knowledge.item import Item, NewItem
-from detent.knowledge.node import Node, Reference
+from detent.knowledge.node import Child, Mention, Node, Reference
 from detent.knowledge.outcome import Done, Failed, Outcome, Retry, Skipped
 
-__all__ = ["Done", "Failed", "Item", "NewItem", "Node", "Outcome", "Reference", "Retry", "Skipped"]
+__all__ = [
+    "Child",
+    "Done",
+    "Embedding",
+    "Failed",
+    "Filters",
+    "Item",
+    "Mention",
+    "NewItem",
+    "Node",
+    "Outcome",
+    "Passage",
+    "Reference",
+    "Retry",
+    "Skipped",
+]

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from detent.knowledge.embedding import Passage
+from detent.knowledge.node import Node
+
 
 class Item(NamedTuple):
     """An item under a lease. `state` is the working state; `token` is what every write on it must show.
 
-    `alone`: a worker died while it held the item, so nothing is to run beside it.
+    `alone`: a worker died while it held the item, so nothing is to run beside it. `node` and `passage` are there
+    if the handler asks for them: the item's content so far, and its text as it is to be embedded.
     """
 
     id: int
@@ -24,6 +28,8 @@ class Item(NamedTuple):
     content_hash: str | None = None
     checkpoint: Mapping[str, Any] | None = None
     alone: bool = False
+    node: Node | None = None
+    passage: Passage | None = None
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}/{self.key}"

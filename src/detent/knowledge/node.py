@@ -1,8 +1,10 @@
-"""The graph's values: the content of an item, and its links to others."""
+"""The graph's values: the content of an item, its links to others, and the nodes that come with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,3 +28,39 @@ class Reference:
     key: str
     source: str | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A node that belongs to the item it comes with: a section of an article, a function of a file.
+
+    `edge` is the type of the edge from the item to it; None for none. A child whose content is as it was keeps its
+    state and its embedding; content is compared by the node's content hash or, without one, by all it carries.
+    """
+
+    label: str
+    key: str
+    node: Node
+    references: Sequence[Reference] = ()
+    edge: str | None = "CONTAINS"
+
+    @property
+    def fingerprint(self) -> str:
+        """What is the same only if the content is."""
+        if self.node.content_hash is not None:
+            return self.node.content_hash
+        links = [(each.type, each.source, each.label, each.key, dict(each.properties)) for each in self.references]
+        content = (self.node.title, self.node.text, dict(self.node.properties), links)
+        written = json.dumps(content, sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(written.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A node that many items may name and none owns: a category, a library, an address. It is made by the first
+    that mentions it, and goes when nothing refers to it any more."""
+
+    label: str
+    key: str
+    node: Node
+    source: str | None = None

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from detent.knowledge.embedding import Embedding
 from detent.knowledge.item import NewItem
-from detent.knowledge.node import Node, Reference
+from detent.knowledge.node import Child, Mention, Node, Reference
 from detent.lifecycle import Trouble
 
 
@@ -16,8 +17,11 @@ class Done:
     """The stage succeeded, and this is what it produced. A handler that returns None means `Done()`: it succeeded,
     and there is nothing to write.
 
-    `references` is the complete set of the item's links; None leaves those it has. `to` names the state
-    after success where the lifecycle has several.
+    `references`, `children` and `aliases` are complete sets, of the item's links, of the nodes that belong to it and
+    of the other keys it is known by: what is not in them any more leaves the graph. None leaves those it has.
+    `alias_of`: this item is nothing but another key of the item with that key (a wiki's redirect); what it had of
+    its own leaves the graph. `mentions` are nodes that many may name. `to` names the state after success where the
+    lifecycle has several.
     """
 
     node: Node | None = None
@@ -27,6 +31,11 @@ class Done:
     content_hash: str | None = None
     to: str | None = None
     note: str | None = None
+    children: Sequence[Child] | None = None
+    mentions: Sequence[Mention] = ()
+    aliases: Sequence[str] | None = None
+    alias_of: str | None = None
+    embedding: Embedding | None = None
 
 
 @dataclass(frozen=True, slots=True)

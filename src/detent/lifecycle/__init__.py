@@ -6,7 +6,7 @@ package knows which move is legal, and nothing inside it touches a database, a c
 error and an attempt come in as values, and a decision goes out as a value.
 """
 
-from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, TOPIC
+from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, TOPIC
 from detent.lifecycle.diagram import document, mermaid
 from detent.lifecycle.retry import Again, Decision, GiveUp, RetryPolicy, decide, retry_after_seconds
 from detent.lifecycle.table import Event, Lifecycle, Move, Path
@@ -17,6 +17,7 @@ __all__ = [
     "BUILTIN",
     "CRAWL",
     "NODE",
+    "PASSAGE",
     "TOPIC",
     "Again",
     "Decision",

@@ -1,4 +1,4 @@
-"""The four lifecycles that Detent's own sources follow."""
+"""The lifecycles that Detent's own sources follow."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -44,6 +44,7 @@ NODE = Lifecycle(
         ("embedding", "back", "linked"),
         ("embedding", "fail", "error"),
         ("ready", "change", "pending"),
+        ("ready", "change", "linked"),
         ("skip", "change", "pending"),
         ("error", "retry", "pending"),
         ("error", "retry", "parsed"),
@@ -52,6 +53,24 @@ NODE = Lifecycle(
     ],
     failure_kinds={"parsing": "parse", "linking": "link", "embedding": "embed"},
 )
+
+PASSAGE = Lifecycle(
+    "passage",
+    initial="linked",
+    moves=[
+        ("linked", "claim", "embedding"),
+        ("linked", "skip", "skip"),
+        ("embedding", "done", "ready"),
+        ("embedding", "back", "linked"),
+        ("embedding", "fail", "error"),
+        ("ready", "change", "linked"),
+        ("skip", "change", "linked"),
+        ("error", "retry", "linked"),
+        ("error", "change", "linked"),
+    ],
+    failure_kinds={"embedding": "embed"},
+)
+"""The part of a node's life that one has that came with another: its text and its links were written with it."""
 
 TOPIC = Lifecycle(
     "topic",
@@ -93,4 +112,5 @@ def _crawl(phases: tuple[str, ...]) -> list[tuple[str, str, str]]:
 
 CRAWL = Lifecycle("crawl", initial="idle", moves=_crawl(("fetching", "processing", "saving")))
 
-BUILTIN: Mapping[str, Lifecycle] = MappingProxyType({table.name: table for table in (ARTICLE, NODE, CRAWL, TOPIC)})
+_ALL = (ARTICLE, NODE, PASSAGE, CRAWL, TOPIC)
+BUILTIN: Mapping[str, Lifecycle] = MappingProxyType({table.name: table for table in _ALL})

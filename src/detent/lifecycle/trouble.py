@@ -10,7 +10,7 @@ import errno
 import json
 from enum import StrEnum
 
-from detent.errors import Unstorable
+from detent.errors import BudgetSpent, MalformedAnswer, Unstorable
 
 
 class Trouble(StrEnum):
@@ -49,6 +49,8 @@ _TRANSIENT = frozenset(
 
 _BY_TYPE: tuple[tuple[type[BaseException], Trouble], ...] = (
     (Unstorable, Trouble.UNSTORABLE),
+    (BudgetSpent, Trouble.REJECTED),
+    (MalformedAnswer, Trouble.MALFORMED),
     (json.JSONDecodeError, Trouble.MALFORMED),
     (UnicodeError, Trouble.MALFORMED),
     (TimeoutError, Trouble.TIMEOUT),

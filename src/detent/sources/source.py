@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from detent.configuration.settings import STAGE_SETTINGS
 from detent.configuration.values import checked, nearest
@@ -15,6 +16,8 @@ from detent.lifecycle import BUILTIN, Event, Lifecycle
 
 Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
 Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
+
+_LANGUAGE = re.compile("[A-Za-z_]+")
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class Handler:
     It may be called again for the same item, after a crash or when it was over its time limit: what it returns is
     written once, but what it does by itself, such as sending a mail or writing a file, must bear repetition.
 
+    `reads` asks for what the handler needs of the item's content, which is then on the item: "node" or "passage".
+
     `label` restricts it to the items of one label. What is left out is taken from the configuration, in which a
     stage's own settings, the environment and flags win over what is declared here.
     """
@@ -40,12 +45,15 @@ class Handler:
     concurrency: int | None = None
     time_limit_seconds: float | None = None
     max_attempts: int | None = None
+    reads: Literal["node", "passage"] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.state, str) or not self.state:
             raise InvalidSource(f"A handler needs the name of a state to work in, and {self.state!r} is none.")
         if not callable(self.function):
             raise InvalidSource(f"{self} needs a function, and {self.function!r:.60} is none.")
+        if self.reads not in (None, "node", "passage"):
+            raise InvalidSource(f"{self} can read its items' node or passage, and not {self.reads!r}.")
         for name, setting in STAGE_SETTINGS.items():
             if getattr(self, name) is not None:
                 try:
@@ -71,12 +79,17 @@ class Source:
     `discover` names its items, all of them each time; those that are known already are passed over. A generator
     may name any number: they are added as it goes on. An ordinary function or generator runs in a thread, an async
     generator in the event loop.
+
+    `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
+    the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that
+    is `simple`, which takes words as they are written.
     """
 
     name: str
     lifecycles: Mapping[str, Lifecycle]
     handlers: Sequence[Handler]
     discover: Discover | None = field(compare=False)
+    language: str | None
 
     def __init__(
         self,
@@ -84,6 +97,7 @@ class Source:
         lifecycles: Mapping[str, Lifecycle | str],
         handlers: Sequence[Handler] = (),
         discover: Discover | None = None,
+        language: str | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -91,6 +105,7 @@ class Source:
         object.__setattr__(self, "lifecycles", self._resolved(lifecycles))
         object.__setattr__(self, "handlers", handlers)
         object.__setattr__(self, "discover", discover)
+        object.__setattr__(self, "language", language)
         self._check_types()
         for handler in handlers:
             self._check(handler)
@@ -127,6 +142,11 @@ class Source:
         if self.discover is not None and not callable(self.discover):
             raise InvalidSource(
                 f"{self.name}: discover is a function that names the items, and {self.discover!r:.60} is none."
+            )
+        if self.language is not None and not (isinstance(self.language, str) and _LANGUAGE.fullmatch(self.language)):
+            raise InvalidSource(
+                f"{self.name}: the language is a name such as 'english', of letters and underscores, "
+                f"and {self.language!r:.60} is none."
             )
 
     def _refuse_rivals(self) -> None:

@@ -95,7 +95,7 @@ class Items:
         async def told(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             stale = {row.id: hashes[row.key] for row in rows if row.content_hash != hashes[row.key]}
             changed = [row for row in rows if row.id in stale]
-            await _tell_changed(connection, kind.lifecycle, changed, stale, owner)
+            await tell_changed(connection, kind.lifecycle, changed, stale, owner)
             return [row.id for row in changed if _minds_change(kind.lifecycle, row.state)]
 
         return len(await self.hold_each([row.id for row in found.values()], told))
@@ -198,9 +198,10 @@ def _sent_by_change(lifecycle: Lifecycle, row: Any) -> str | None:
     return lifecycle.anew(row.state)
 
 
-async def _tell_changed(
+async def tell_changed(
     connection: Connection, lifecycle: Lifecycle, rows: list[Any], hashes: Mapping[int, str], owner: str
 ) -> None:
+    """Send items of one lifecycle, which are held, round again with a new content hash."""
     working = [row.id for row in rows if row.state in lifecycle.working]
     targets = {row.id: to for row in rows if (to := _sent_by_change(lifecycle, row)) is not None}
     resting = [row for row in rows if row.id in targets]

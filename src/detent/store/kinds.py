@@ -51,6 +51,8 @@ class Kinds:
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
             await self._read(connection)
+            if await fetch(connection, "being_removed", {"name": source}):
+                raise SourceConflict(f"The source {source!r} is being removed. Finish it first: detent remove {source}")
             await self._keep_lifecycle(connection, lifecycle)
             await fetch(connection, "declare_source", {"name": source})
             named = {"source": source, "label": label, "lifecycle": lifecycle.name}

@@ -11,7 +11,7 @@ from importlib import resources
 
 import psycopg
 
-from detent.errors import RightsMissing, SchemaTooNew
+from detent.errors import RightsMissing, SchemaTooNew, VectorsMissing
 from detent.store.database import Connection, Database
 
 LOCK = 0x0DE7E27_01
@@ -52,6 +52,10 @@ async def upgrade(database: Database) -> list[Migration]:
             return await _apply(connection, known)
         except psycopg.errors.InsufficientPrivilege as error:
             raise RightsMissing(connection.info.user, connection.info.dbname, error) from error
+        except psycopg.errors.FeatureNotSupported as error:
+            if 'extension "vector"' not in str(error):
+                raise
+            raise VectorsMissing(connection.info.dbname) from error
 
 
 async def version(connection: Connection) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -9,15 +10,19 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from detent.errors import DatabaseBusy, IllegalMove, UnknownName
+from detent.errors import DatabaseBusy, DetentError, IllegalMove, UnknownName, Unstorable
 from detent.knowledge import Done, Item
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
+from detent.store.embeddings import VectorsGone
+from detent.store.family import ChangedHands, Family
 from detent.store.graph import Graph
 from detent.store.kinds import Kinds
-from detent.store.verdict import Verdict, refused
+from detent.store.verdict import Verdict, refused, released
 
 _LARGEST = 16_000_000
+_ROUNDS = 50
+"""How often a batch is begun anew because something that belongs to it changed hands at that moment."""
 _LINE = 200
 """Characters: what one statement carries at most, beside its last item, and what a link or a found item counts for."""
 
@@ -111,7 +116,9 @@ class Settling:
                 raise
             middle = len(verdicts) // 2
             return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
-        except psycopg.DatabaseError as error:
+        except VectorsGone as gone:
+            return await self._settle_part([self._given_back_if(gone, verdict) for verdict in verdicts])
+        except (psycopg.DatabaseError, Unstorable) as error:
             if len(verdicts) > 1:
                 return [receipt for verdict in verdicts for receipt in await self._settle_part([verdict])]
             if verdicts[0].refused is not None:
@@ -119,6 +126,14 @@ class Settling:
             reason = str(error).splitlines()[0]
             lifecycle = self._kinds.lifecycles[verdicts[0].item.lifecycle]
             return await self._together([refused(verdicts[0].item, lifecycle, reason)])
+
+    def _given_back_if(self, gone: VectorsGone, verdict: Verdict) -> Verdict:
+        """Have an item embedded after all whose vector is gone."""
+        embedding = verdict.done.embedding if verdict.done is not None else None
+        if embedding is None or embedding.vector is not None or embedding.hash not in gone.hashes:
+            return verdict
+        lifecycle = self._kinds.lifecycles[verdict.item.lifecycle]
+        return released(verdict.item, lifecycle, "the vector that its text had is gone")
 
     async def _in_turn(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
         """Settle a batch in which an item comes more than once: the first of its verdicts, then the next."""
@@ -146,13 +161,21 @@ class Settling:
             rows = await self._database.fetch("settle", self._parameters(verdicts))
             if not rows[0].behind:
                 return await self._receipts(verdicts, _applied(verdicts, rows))
+        for _ in range(_ROUNDS):
+            with contextlib.suppress(ChangedHands):
+                return await self._receipts(verdicts, await self._in_a_transaction(verdicts))
+        raise DetentError(f"What belongs to {verdicts[0].item} changes hands all the time, so it cannot be settled.")
+
+    async def _in_a_transaction(self, verdicts: Sequence[Verdict]) -> Applied:
+        produced = [(verdict.item, verdict.done) for verdict in verdicts if verdict.done is not None]
         async with self._database.transaction() as connection:
+            family = await self._graph.hold(connection, produced)
             rows = await fetch(connection, "settle", self._parameters(verdicts))
             if rows[0].behind:
                 rows = await fetch(connection, "settle", self._parameters(verdicts))
             applied = _applied(verdicts, rows)
-            await self._write(connection, verdicts, applied)
-        return await self._receipts(verdicts, applied)
+            await self._write(connection, verdicts, applied, family)
+        return applied
 
     def _is_plain(self, verdicts: Sequence[Verdict]) -> bool:
         """Whether nothing is written but the moves, so that one statement does it all."""
@@ -163,11 +186,13 @@ class Settling:
             for verdict in verdicts
         )
 
-    async def _write(self, connection: Connection, verdicts: Sequence[Verdict], applied: Applied) -> None:
+    async def _write(
+        self, connection: Connection, verdicts: Sequence[Verdict], applied: Applied, family: Family
+    ) -> None:
         moved = [(verdict, found) for verdict in verdicts if (found := applied.of(verdict)) is not None]
         await _keep_failures(connection, moved)
         done = [(verdict.item, verdict.done) for verdict, _ in moved if verdict.done is not None]
-        await self._graph.write(connection, done)
+        await self._graph.write(connection, done, family)
 
     def _parameters(self, verdicts: Sequence[Verdict]) -> dict[str, object]:
         """Most verdicts of a batch are alike, so they are sent as a few ways to go, and who goes them."""
@@ -232,9 +257,12 @@ def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
 
 def _size(done: Done | None) -> int:
     """About how many characters are written, of what may be large."""
-    if done is None or (done.node is None and not done.found and not done.references):
+    if done is None or not Graph.carries_data(done):
         return 0
-    return (len(done.node.text) if done.node else 0) + _LINE * (len(done.found) + len(done.references or ()))
+    children, own = done.children or (), [done.node] if done.node else []
+    nodes = [*own, *(child.node for child in children), *(mention.node for mention in done.mentions)]
+    links = len(done.references or ()) + sum(len(child.references) for child in children)
+    return sum(len(node.text) for node in nodes) + _LINE * (len(nodes) + len(done.found) + links)
 
 
 def _may_be_too_much(busy: DatabaseBusy) -> bool:
@@ -250,7 +278,7 @@ def _failed_before(item: Item) -> bool:
 
 
 def _names_kinds(verdict: Verdict) -> bool:
-    return verdict.done is not None and bool(verdict.done.references or verdict.done.found)
+    return verdict.done is not None and Graph.names_kinds(verdict.done)
 
 
 def _shared(verdict: Verdict) -> tuple[object, ...]:

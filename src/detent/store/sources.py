@@ -1,11 +1,11 @@
-"""Sources as the database knows them: listed, paused and let go on."""
+"""Sources as the database knows them: listed, paused and let go on, and the languages of their texts."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import NamedTuple
 
-from detent.store.database import Database
+from detent.store.database import Database, fetch
 from detent.store.kinds import unknown
 
 
@@ -32,6 +32,30 @@ class Sources:
     async def resume(self, source: str) -> None:
         """Let this source be worked on again."""
         await self._set("resume", source)
+
+    async def set_language(self, source: str, language: str) -> int:
+        """Say what language a source's texts are in; returns how many have to be indexed anew because of that.
+
+        It happens at once or not at all. Until they are indexed, texts are searched as fresh ones are.
+        """
+        if await self._language(source) == language:
+            return 0
+        known = [row.name for row in await self._database.fetch("languages")]
+        if language not in known:
+            raise unknown("language", language, known)
+        async with self._database.transaction() as connection:
+            changed = await fetch(connection, "change_language", {"name": source, "language": language})
+            if not changed:
+                return 0
+            await fetch(connection, "hold_nodes")
+            rows = await fetch(connection, "index_anew", {"source": changed[0].id})
+        return int(rows[0].count)
+
+    async def _language(self, source: str) -> str:
+        rows = await self._database.fetch("language", {"name": source})
+        if not rows:
+            raise unknown("source", source, [origin.name for origin in await self.all()])
+        return str(rows[0].language)
 
     async def _set(self, statement: str, source: str) -> None:
         if not await self._database.fetch(statement, {"name": source}):

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from detent.knowledge import Done, Item
+from detent.knowledge import Done, Embedding, Item
 from detent.lifecycle import Event, Trouble
 from detent.store.database import Connection, Database, fetch
-from detent.store.graph import Embedded, Embedding, note_embeddings
+from detent.store.embeddings import note_embeddings
 from detent.store.items import Items, move_held
 from detent.store.kinds import Kind, Kinds
 from detent.store.leases import Stage, leased, stage_parameters
@@ -92,9 +92,7 @@ class Steering:
 
     def _verdict(self, item: Item, to: str, remark: Remark) -> Verdict:
         lifecycle = self._kinds.lifecycles[item.lifecycle]
-        done = Done(content_hash=remark.content_hash)
-        if remark.embedding is not None:
-            done = Embedded(content_hash=remark.content_hash, embedding=remark.embedding)
+        done = Done(content_hash=remark.content_hash, embedding=remark.embedding)
         if to not in lifecycle.failures:
             path = lifecycle.path(item.state, Event.DONE, to, item=str(item))
             return Verdict(item, path, 0, done=done)
@@ -178,7 +176,7 @@ def _check(remarks: Iterable[Remark]) -> None:
     for remark in remarks:
         check_text("the content hash", remark.content_hash)
         check_text("the kind of error", remark.error_kind)
-        for said in remark.embedding or ():
+        for said in (remark.embedding or Embedding())[:3]:
             check_text("what is said of the embedding", said)
 
 

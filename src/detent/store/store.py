@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
+from uuid import UUID
 
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle, RetryPolicy
+from detent.store.contents import Contents
 from detent.store.database import Database
+from detent.store.embeddings import Embeddings
+from detent.store.filtering import Filtering
 from detent.store.graph import Graph
 from detent.store.items import Items
 from detent.store.journal import Entry, Journal
@@ -18,12 +23,19 @@ from detent.store.kinds import Kind, Kinds
 from detent.store.leases import Cursor, Holder, Leases, Stage
 from detent.store.listing import Listing, Page, Story
 from detent.store.notices import Notices
+from detent.store.reading import Reading
+from detent.store.removal import Removal
 from detent.store.server import bring_up_to_date
 from detent.store.settling import Receipt, Settling
 from detent.store.sources import Sources
+from detent.store.spending import Spending
 from detent.store.steering import Steering
 from detent.store.tallies import Tallies, Tally
 from detent.store.verdict import judge, released
+
+if TYPE_CHECKING:
+    from detent.store.texts import Texts
+    from detent.store.vectors import Vectors
 
 BY_HAND = "by hand"
 
@@ -41,8 +53,26 @@ class Store:
         self.tallies = Tallies(self.database, self.kinds)
         self.notices = Notices(self.database)
         self.sources = Sources(self.database)
-        self._settling = Settling(self.database, self.kinds, Graph(self.kinds))
+        self.spending = Spending(self.database)
+        self.filtering = Filtering(self.database, self.kinds)
+        self.reading = Reading(self.database, self.kinds)
+        self.contents = Contents(self.database, lambda: self.vectors)
+        embeddings = Embeddings(lambda: self.vectors)
+        self._settling = Settling(self.database, self.kinds, Graph(self.kinds, embeddings))
+        self.removal = Removal(self.database, self.kinds)
         self.steering = Steering(self.database, self.kinds, self.items, self._settling)
+
+    @cached_property
+    def vectors(self) -> Vectors:
+        from detent.store.vectors import Vectors
+
+        return Vectors(self.database)
+
+    @cached_property
+    def texts(self) -> Texts:
+        from detent.store.texts import Texts
+
+        return Texts(self.database)
 
     async def open(self) -> Self:
         """Connect, and bring the schema up to date."""
@@ -150,6 +180,27 @@ class Store:
     async def reset(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
         """Put items back to the beginning; returns how many that were."""
         return await self.items.reset(ids, owner=owner)
+
+    async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
+        """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
+        return await self.removal.remove(await self.kinds.get(source, label), keys)
+
+    def remove_source(self, name: str) -> AsyncGenerator[int, None]:
+        """Remove a source and all it brought, in steps; says after each how many items are gone."""
+        return self.removal.remove_source(name)
+
+    async def embed_anew(self, hashes: Sequence[UUID], *, reason: str) -> int:
+        """Send the items with these texts back to be embedded; returns of how many that changed something.
+
+        Those that are on their way are left alone. Those that came to rest otherwise, because embedding failed or
+        there is nothing to embed, have no embedding any more.
+        """
+        rows = await self.database.fetch("embedded_items", {"hashes": list(hashes)})
+        ready = [row.item_id for row in rows if row.state == "ready"]
+        resting = [row.item_id for row in rows if row.state not in ("ready", "linked", "embedding")]
+        if resting:
+            await self.database.fetch("forget_embeddings", {"ids": resting})
+        return len(resting) + len(await self.items.move(ready, "linked", owner="embedding", reason=reason))
 
     async def count_by_state(self) -> list[Tally]:
         """How many items there are of each source and label in each state."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from detent.errors import Unstorable
-from detent.knowledge import Done, Failed, NewItem, Node, Reference, Retry, Skipped
+from detent.knowledge import Child, Done, Embedding, Failed, Mention, NewItem, Node, Reference, Retry, Skipped
 from detent.lifecycle import Trouble
 
 LONGEST_TEXT = 100_000_000
@@ -99,25 +99,29 @@ def check_outcome(outcome: object) -> None:
 def _check_done(done: Done) -> None:
     if done.to is not None:
         _require_type("the state to go to", done.to, str)
-    if done.note is not None:
-        check_text("the note", done.note)
-    if done.content_hash is not None:
-        check_text("the content hash", done.content_hash)
+    check_text("the note", done.note)
+    check_text("the content hash", done.content_hash)
     if done.node is not None:
-        _require_type("the node", done.node, Node)
-        _check_node(done.node)
+        _check_node("the node", done.node)
     if done.references:
-        _require_type("the references", done.references, Sequence)
-        for reference in done.references:
-            _require_type("a reference", reference, Reference)
-            _check_reference(reference)
+        _check_references("the references", done.references)
     if done.found:
-        _require_type("what was found", done.found, Sequence)
-        for new in done.found:
-            _require_type("an item that was found", new, NewItem)
-            check_new_item(new)
+        _check_found(done.found)
     if done.checkpoint is not None:
         check_properties("the checkpoint", done.checkpoint)
+    _check_company(done)
+
+
+def _check_company(done: Done) -> None:
+    """What an outcome says of others than its item, and of the item's other names."""
+    if done.children is not None:
+        _check_children(done.children)
+    if done.mentions:
+        _check_mentions(done.mentions)
+    _require_type("the aliases", done.aliases, Sequence | None)
+    for key in (*(done.aliases or ()), *([] if done.alias_of is None else [done.alias_of])):
+        check_key("an alias", key)
+    _require_type("the embedding", done.embedding, Embedding | None)
 
 
 def printable(text: object) -> str:
@@ -133,19 +137,55 @@ def _require_type(what: str, value: object, wanted: Any) -> None:
         raise Unstorable(f"{what} is {type(value).__name__}, not {name}")
 
 
-def _check_node(node: Node) -> None:
+def _check_node(what: str, node: Node) -> None:
+    _require_type(what, node, Node)
     check_text("the title", node.title)
     check_text("the text", node.text)
     check_text("the node's content hash", node.content_hash)
     check_properties("the properties", node.properties)
 
 
-def _check_reference(reference: Reference) -> None:
-    _require_type("a reference's label", reference.label, str)
-    _require_type("a reference's source", reference.source, str | None)
-    check_text("a reference's type", reference.type)
-    check_key(f"the key of a reference to a {reference.label}", reference.key)
-    check_properties("a reference's properties", reference.properties)
+def _check_references(what: str, references: Sequence[Reference]) -> None:
+    _require_type(what, references, Sequence)
+    for reference in references:
+        _require_type("a reference", reference, Reference)
+        _require_type("a reference's label", reference.label, str)
+        _require_type("a reference's source", reference.source, str | None)
+        check_text("a reference's type", reference.type)
+        check_key(f"the key of a reference to a {reference.label}", reference.key)
+        check_properties("a reference's properties", reference.properties)
+
+
+def _check_children(children: Sequence[Child]) -> None:
+    _require_type("the children", children, Sequence)
+    names: set[tuple[str, str]] = set()
+    for child in children:
+        _require_type("a child", child, Child)
+        _require_type("the label of a child", child.label, str)
+        check_key("the key of a child", child.key)
+        check_text("a child's edge", child.edge)
+        _check_node("a child's node", child.node)
+        _check_references("a child's references", child.references)
+        if (child.label, child.key) in names:
+            raise Unstorable(f"there are two children {child.label} {child.key!r}")
+        names.add((child.label, child.key))
+
+
+def _check_mentions(mentions: Sequence[Mention]) -> None:
+    _require_type("the mentions", mentions, Sequence)
+    for mention in mentions:
+        _require_type("a mention", mention, Mention)
+        _require_type("the label of a mention", mention.label, str)
+        _require_type("the source of a mention", mention.source, str | None)
+        check_key("the key of a mention", mention.key)
+        _check_node("a mention's node", mention.node)
+
+
+def _check_found(found: Sequence[NewItem]) -> None:
+    _require_type("what was found", found, Sequence)
+    for new in found:
+        _require_type("an item that was found", new, NewItem)
+        check_new_item(new)
 
 
 def _check_strings(what: str, value: object) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from detent.configuration import Configuration, StageSettings
 from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.sources import Handler, Source
 from detent.sources.source import waiting_state
 from detent.store import Kind, Stage, Store
+from detent.worker.embedder import STATE, Embedder
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,14 +27,23 @@ class Duty:
     def name(self) -> str:
         return self.stage.name
 
+    @property
+    def embedder(self) -> Embedder | None:
+        """What embeds, if that is what this duty does."""
+        return self.handler.function if isinstance(self.handler.function, Embedder) else None
+
 
 async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
-    """Make sure that the kinds of these sources exist."""
-    return {
+    """Make sure that the kinds of these sources exist, and that their texts are taken to be in their languages."""
+    kinds = {
         (source.name, label): await store.declare(source.name, label, lifecycle)
         for source in sources
         for label, lifecycle in source.lifecycles.items()
     }
+    for source in sources:
+        if source.language is not None:
+            await store.sources.set_language(source.name, source.language)
+    return kinds
 
 
 def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], settings: Configuration) -> list[Duty]:
@@ -42,8 +52,9 @@ def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], set
     Sources that share a function share a duty: embedding batches passages from everywhere.
     """
     served: dict[tuple[object, str, str], tuple[Handler, Lifecycle, list[Kind]]] = {}
+    embedder = Embedder(settings.embedding)
     for source in sources:
-        for handler in source.handlers:
+        for handler in [*source.handlers, *_embedding_of(source, embedder)]:
             for label in source.stage_labels(handler):
                 lifecycle = source.lifecycles[label]
                 name = (handler.function, lifecycle.name, handler.state)
@@ -51,6 +62,15 @@ def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], set
                 together.append(kinds[source.name, label])
     found = [_duty(handler, lifecycle, together, settings) for handler, lifecycle, together in served.values()]
     return sorted(found, key=_distance_from_the_end)
+
+
+def _embedding_of(source: Source, embedder: Embedder) -> list[Handler]:
+    """The handler that embeds, for each label whose items are to be embedded and that has none of its own. Its batches
+    are as large as the model likes."""
+    embedding = Handler(STATE, embedder, batch=True, reads="passage")
+    own = {label for handler in source.handlers if handler.state == STATE for label in source.stage_labels(handler)}
+    wanted = [label for label in source.stage_labels(embedding) if label not in own]
+    return [replace(embedding, label=label, batch_size=embedder.batch_size) for label in wanted]
 
 
 def policies(all_duties: Sequence[Duty]) -> dict[str, RetryPolicy]:

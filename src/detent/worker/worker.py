@@ -9,16 +9,18 @@ import time
 from collections.abc import Sequence
 
 from detent.configuration import Configuration
-from detent.errors import DatabaseAway
+from detent.errors import DatabaseAway, DetentError
 from detent.knowledge import Item, Outcome
 from detent.sources import Source
 from detent.store import Cursor, Store
 from detent.worker.board import Board
 from detent.worker.duty import Duty, declare, duties
 from detent.worker.hands import Hands
+from detent.worker.outcomes import outcome_of
 from detent.worker.patience import patiently
 from detent.worker.remaining import remaining
 from detent.worker.settler import Settler
+from detent.worker.tending import Tending
 
 log = logging.getLogger("detent.worker")
 
@@ -45,12 +47,14 @@ class Worker:
         self._wake = asyncio.Event()
         self._stopped = asyncio.Event()
         self._settler = Settler(store, board, self._look_again)
+        self._tending = Tending(store, self._account)
         self._hands: list[Hands] = []
         self._cursors: dict[Hands, Cursor] = {}
         self._looked: dict[Hands, float] = {}
         self._suspects: list[tuple[Hands, Item]] = []
         self._suspect_runs = False
         self._claim_in_doubt = False
+        self._tended = False
         self._next_count = 0.0
 
     @property
@@ -66,6 +70,7 @@ class Worker:
     def stop(self) -> None:
         """No new claims; what runs may finish within the grace period."""
         self._stopped.set()
+        self._tending.stop()
         self._wake.set()
 
     async def run(self, *, until_idle: bool = False, wait_for_later: bool = True, retire: bool = False) -> None:
@@ -73,6 +78,7 @@ class Worker:
         abandoned."""
         settling = asyncio.create_task(self._settler.run())
         settling.add_done_callback(lambda _: self.stop())
+        tending = asyncio.create_task(self._tending.run())
         try:
             with contextlib.suppress(DatabaseAway):  # only once it is stopped
                 await self._work(until_idle, wait_for_later, retire)
@@ -81,6 +87,8 @@ class Worker:
             await self._wind_down(0.0)
             raise
         finally:
+            self._tending.stop()
+            await asyncio.gather(tending, return_exceptions=True)
             await self._end(settling)
 
     async def _work(self, until_idle: bool, wait_for_later: bool, retire: bool) -> None:
@@ -98,6 +106,10 @@ class Worker:
         found = duties(self._sources, kinds, self._settings)
         self._hands = [Hands(duty, self._board, self._finished) for duty in found]
         self._cursors = {hands: Cursor() for hands in self._hands}
+        for duty in found:
+            if duty.embedder:
+                await duty.embedder.prepare(self._store)
+                await duty.embedder.account(self._store, self.owner)
 
     def _finished(self, duty: Duty, ended: Sequence[tuple[Item, Outcome]]) -> None:
         self._settler.finish(duty, ended)
@@ -139,16 +151,39 @@ class Worker:
             kinds=hands.duty.kinds,
             cursor=self._cursors[hands],
         )
+        items = await self._with_contents(hands.duty, items)
         self._claim_in_doubt = False
         if not items:
             self._looked[hands] = time.monotonic()
             return False
+        self._tended = False
         self._settler.hold(items)
         if items[0].alone:
             self._suspects.append((hands, items[0]))
         else:
             hands.take(items)
         return True
+
+    async def _with_contents(self, duty: Duty, items: list[Item]) -> list[Item]:
+        """The items with what their handler reads of them."""
+        if not items or duty.handler.reads is None:
+            return items
+        if duty.handler.reads == "node":
+            return await self._store.contents.with_nodes(items)
+        try:
+            model = await duty.embedder.model(self._store) if duty.embedder else await self._store.vectors.current()
+        except DetentError:
+            raise
+        except Exception as error:  # the service that knows the model does not answer
+            self._settler.hold(items)
+            self._finished(duty, [(item, outcome_of(error)) for item in items])
+            return []
+        return await self._store.contents.with_passages(items, model)
+
+    async def _account(self) -> None:
+        for hands in self._hands:
+            if hands.duty.embedder:
+                await hands.duty.embedder.account(self._store, self.owner)
 
     async def _give_back_unknown(self) -> None:
         """Give back what was claimed for this worker without its learning of it: the answer was lost."""
@@ -185,7 +220,12 @@ class Worker:
         left = await patiently(lambda: remaining(self._store, all_duties), unless=self._stopped)
         ended = time.monotonic()
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
-        return left.nothing or (not wait_for_later and not left.now and not left.working)
+        finished = left.nothing or (not wait_for_later and not left.now and not left.working)
+        if finished and not self._tended:
+            await self._tending.finish()
+            self._tended = True
+            return False  # it may have found passages to be embedded again
+        return finished
 
     async def _pause(self, heard: asyncio.Event) -> None:
         """Wait for a finished item, a hint, or the next time to look."""

@@ -4,9 +4,8 @@ Pages, `page 00` and so on, are parsed, linked and embedded; sections are found 
 is lost, one fails at first, one section is too short, and the last page refers to one that does not exist.
 """
 
-from detent import Done, Handler, Item, NewItem, Node, Outcome, Reference, Skipped, Source
+from detent import Done, Embedding, Handler, Item, NewItem, Node, Outcome, Reference, Skipped, Source
 from detent.lifecycle import NODE
-from detent.store.graph import Embedded, Embedding
 
 LOST, FLAKY, SHORT = "page 03", "page 05", "page 02#1"
 
@@ -38,7 +37,7 @@ def _embedded(item: Item) -> Outcome:
         return Skipped("too short")
     if item.label == "Section":
         return Done(node=Node(item.key, "A part."), content_hash=f"embedded {item.key}")
-    return Embedded(note="embedded", embedding=Embedding("workshop", "small", f"hash of {item.key}"))
+    return Done(note="embedded", embedding=Embedding("workshop", "small", f"hash of {item.key}"))
 
 
 SOURCES = [

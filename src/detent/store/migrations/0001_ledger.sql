@@ -1,5 +1,4 @@
--- The ledger: sources, items and their states, leases, journal, tallies; and what settling writes beside
--- them: nodes, references, checkpoints.
+-- The ledger: sources, items and their states, leases, journal, tallies, checkpoints.
 --
 -- Three rules explain the shape.
 --
@@ -27,8 +26,10 @@ CREATE TABLE source (
     id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name        text COLLATE "C" NOT NULL UNIQUE CHECK (name <> ''),
     paused_at   timestamptz,
+    removed_at  timestamptz,
     added_at    timestamptz NOT NULL DEFAULT clock()
 );
+COMMENT ON COLUMN source.removed_at IS 'It is being removed, in steps; nothing of it is claimed any more.';
 
 -- A kind is what items of one source and label have in common: their lifecycle.
 CREATE TABLE kind (
@@ -194,38 +195,3 @@ CREATE TABLE checkpoint (
     data        jsonb NOT NULL,
     at          timestamptz NOT NULL
 );
-
-CREATE TABLE node (
-    item_id      bigint PRIMARY KEY,
-    title        text NOT NULL,
-    text         text NOT NULL,
-    properties   jsonb NOT NULL,
-    content_hash text COLLATE "C",
-    written_at   timestamptz NOT NULL
-);
-
--- What an item's embedding was made with and from: another provider, model or content means another embedding.
-CREATE TABLE embedding (
-    item_id      bigint PRIMARY KEY,
-    provider     text COLLATE "C",
-    model        text COLLATE "C",
-    content_hash text COLLATE "C"
-);
-
--- A reference names its target by kind and key, and is an edge from the moment the target's node exists.
-CREATE TABLE reference (
-    item_id     bigint NOT NULL,
-    position    integer NOT NULL,
-    type        text COLLATE "C" NOT NULL,
-    kind_id     integer NOT NULL,
-    key         text COLLATE "C" NOT NULL,
-    properties  jsonb NOT NULL,
-    PRIMARY KEY (item_id, position)
-);
-CREATE INDEX reference_target ON reference (kind_id, key);
-
-CREATE VIEW edge AS
-SELECT reference.item_id AS from_id, reference.type, item.id AS to_id, reference.position, reference.properties
-FROM reference
-JOIN item ON item.kind_id = reference.kind_id AND item.key = reference.key
-JOIN node ON node.item_id = item.id;

@@ -1,14 +1,75 @@
--- What settling writes beside the state: nodes, references, checkpoints.
+-- What settling writes beside the state: nodes, references, aliases, checkpoints.
+
+-- name: lock_mentions
+-- Keeps whoever sweeps nodes that nothing refers to away from those that are being mentioned; mentioners share it.
+SELECT pg_advisory_xact_lock_shared(%(lock)s);
+
+-- name: lock_families
+-- Locks the leases of items that are to be settled, and those under which what belongs to them is held.
+SELECT token, state FROM lease
+WHERE token = ANY (%(tokens)s::bigint[] || ARRAY(
+    SELECT token FROM item WHERE id = ANY (%(ids)s::bigint[]) AND token IS NOT NULL
+))
+ORDER BY token FOR UPDATE;
+
+-- name: descendants
+-- What belongs to these items, and to what belongs to them, and so on.
+WITH RECURSIVE family AS (
+    SELECT item_id FROM node WHERE parent_id = ANY (%(ids)s::bigint[])
+    UNION
+    SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
+)
+SELECT item_id FROM family;
+
+-- name: children
+-- Items that are held, as they are now, and what they belong to.
+SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token,
+       node.item_id IS NOT NULL AS written, node.parent_id, node.position, node.edge, node.shared
+FROM item LEFT JOIN node ON node.item_id = item.id
+WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
 -- name: write_nodes
--- Writes the content of items, in place of what they had.
-INSERT INTO node (item_id, title, text, properties, content_hash, written_at)
-SELECT line.item_id, line.title, line.text, line.properties, line.hash, clock()
-FROM unnest(%(ids)s::bigint[], %(titles)s::text[], %(texts)s::text[], %(properties)s::jsonb[],
-            %(hashes)s::text[]) AS line (item_id, title, text, properties, hash)
-ON CONFLICT (item_id) DO UPDATE
-SET title = excluded.title, text = excluded.text, properties = excluded.properties,
-    content_hash = excluded.content_hash, written_at = excluded.written_at;
+-- Writes the content of items, in place of what they had; what belongs to another still does. It tells the text index of texts that are new or gone.
+-- Only who holds an item writes its node, so what is read here first is what is replaced.
+WITH line AS MATERIALIZED (
+    SELECT * FROM unnest(%(ids)s::bigint[], %(parents)s::bigint[], %(positions)s::integer[], %(edges)s::text[],
+                         %(titles)s::text[], %(texts)s::text[], %(properties)s::jsonb[], %(hashes)s::text[])
+         AS line (item_id, parent_id, position, edge, title, text, properties, hash)
+),
+before AS MATERIALIZED (
+    SELECT node.item_id, node.text_id FROM line JOIN node ON node.item_id = line.item_id
+    WHERE node.title <> line.title OR node.text <> line.text
+),
+written AS (
+    INSERT INTO node (item_id, parent_id, position, edge, title, text, properties, content_hash, written_at)
+    SELECT item_id, parent_id, position, edge, title, text, properties, hash, clock() FROM line
+    ON CONFLICT (item_id) DO UPDATE
+    SET parent_id = coalesce(excluded.parent_id, node.parent_id),
+        position = CASE WHEN excluded.parent_id IS NULL THEN node.position ELSE excluded.position END,
+        edge = CASE WHEN excluded.parent_id IS NULL THEN node.edge ELSE excluded.edge END,
+        shared = false, title = excluded.title, text = excluded.text, properties = excluded.properties,
+        content_hash = excluded.content_hash, written_at = excluded.written_at,
+        text_id = CASE WHEN node.title <> excluded.title OR node.text <> excluded.text THEN excluded.text_id
+                       ELSE node.text_id END
+    RETURNING text_id
+)
+INSERT INTO text_change (text_id, gone)
+SELECT text_id, true FROM before
+UNION ALL
+SELECT written.text_id, false FROM written
+WHERE NOT EXISTS (SELECT FROM node WHERE node.text_id = written.text_id);
+
+-- name: place_children
+-- Puts children that are otherwise as they were where they are now.
+UPDATE node SET parent_id = line.parent_id, position = line.position, edge = line.edge, shared = false
+FROM unnest(%(ids)s::bigint[], %(parents)s::bigint[], %(positions)s::integer[], %(edges)s::text[])
+     AS line (item_id, parent_id, position, edge)
+WHERE node.item_id = line.item_id;
+
+-- name: drop_nodes
+-- Forgets the content of items, which stay: they turned out to be other names of others.
+WITH dropped AS (DELETE FROM node WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING text_id)
+INSERT INTO text_change (text_id, gone) SELECT text_id, true FROM dropped;
 
 -- name: drop_references
 -- Forgets the links of items, before their new ones are written.
@@ -26,3 +87,109 @@ INSERT INTO checkpoint (item_id, data, at)
 SELECT line.item_id, line.data, clock()
 FROM unnest(%(ids)s::bigint[], %(data)s::jsonb[]) AS line (item_id, data)
 ON CONFLICT (item_id) DO UPDATE SET data = excluded.data, at = excluded.at;
+
+-- name: aliased
+-- Whether any of these keys is another name of something.
+SELECT alias.key FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)
+JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
+
+-- name: lock_aliases
+-- Aliases are written by one at a time, last in its transaction.
+SELECT pg_advisory_xact_lock(%(lock)s);
+
+-- name: drop_aliases
+-- Forgets what these items said about other keys, and that these keys are other names.
+WITH own AS MATERIALIZED (SELECT * FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)),
+named AS (DELETE FROM alias USING own WHERE alias.kind_id = own.kind_id AND alias.key = own.key)
+DELETE FROM alias WHERE said_by = ANY (%(ids)s::bigint[])
+  AND NOT EXISTS (SELECT FROM own WHERE own.kind_id = alias.kind_id AND own.key = alias.key);
+
+-- name: write_aliases
+-- Writes other keys of items, one after the other.
+SELECT write_alias(line.kind_id, line.key, line.to_key, line.said_by)
+FROM unnest(%(kinds)s::integer[], %(keys)s::text[], %(to_keys)s::text[], %(ids)s::bigint[])
+     AS line (kind_id, key, to_key, said_by);
+
+-- name: remove_items
+-- Takes items, whose places are vacated and whose leases are seized, out of everything but their story.
+WITH removed AS (DELETE FROM item WHERE id = ANY (%(ids)s::bigint[]) RETURNING kind_id, state),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, -count(*) FROM removed GROUP BY kind_id, state
+),
+nodes AS (DELETE FROM node WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING text_id),
+changed AS (INSERT INTO text_change (text_id, gone) SELECT text_id, true FROM nodes),
+links AS (DELETE FROM reference WHERE item_id = ANY (%(ids)s::bigint[])),
+names AS (DELETE FROM alias WHERE said_by = ANY (%(ids)s::bigint[])),
+embeddings AS (DELETE FROM embedding WHERE item_id = ANY (%(ids)s::bigint[])),
+failures AS (DELETE FROM failure WHERE item_id = ANY (%(ids)s::bigint[])),
+checkpoints AS (DELETE FROM checkpoint WHERE item_id = ANY (%(ids)s::bigint[])),
+retries AS (DELETE FROM retried WHERE item_id = ANY (%(ids)s::bigint[]))
+SELECT count(*) AS count FROM removed;
+
+-- name: lock_mentions_alone
+-- Keeps mentioners away while nodes that nothing refers to are swept.
+SELECT pg_advisory_xact_lock(%(lock)s);
+
+-- name: unmentioned
+-- Nodes that many may name, and that nobody names any more.
+SELECT node.item_id FROM node JOIN item ON item.id = node.item_id
+WHERE node.shared AND node.item_id > %(after)s
+  AND NOT EXISTS (SELECT FROM reference WHERE kind_id = item.kind_id AND key = item.key)
+  AND NOT EXISTS (
+      SELECT FROM alias JOIN reference ON reference.kind_id = alias.kind_id AND reference.key = alias.key
+      WHERE alias.kind_id = item.kind_id AND alias.to_key = item.key
+  )
+ORDER BY node.item_id LIMIT %(limit)s;
+
+-- name: begin_removing
+-- From now on nothing of a source is claimed, and it is no longer declared.
+UPDATE source SET removed_at = coalesce(removed_at, clock()), paused_at = coalesce(paused_at, clock())
+WHERE name = %(name)s RETURNING id;
+
+-- name: items_to_remove
+-- Some of the items that a source still has.
+SELECT item.id FROM kind CROSS JOIN LATERAL (
+    SELECT id FROM item WHERE kind_id = kind.id ORDER BY kind_id, key LIMIT %(limit)s
+) AS item
+WHERE kind.source_id = %(source)s LIMIT %(limit)s;
+
+-- name: drop_source
+-- The last step: what is left of a source that has no items any more. If others refer to it, its name is kept for
+-- the day when it comes back.
+WITH kinds AS MATERIALIZED (SELECT id FROM kind WHERE source_id = %(source)s),
+names AS (DELETE FROM alias USING kinds WHERE alias.kind_id = kinds.id),
+counts AS (DELETE FROM tally USING kinds WHERE tally.kind_id = kinds.id)
+DELETE FROM source WHERE id = %(source)s
+  AND NOT EXISTS (SELECT FROM kinds JOIN reference ON reference.kind_id = kinds.id);
+
+-- name: write_mentions
+-- Writes nodes that many may name, where there is none yet.
+WITH written AS (
+    INSERT INTO node (item_id, shared, title, text, properties, content_hash, written_at)
+    SELECT line.item_id, true, line.title, line.text, line.properties, line.hash, clock()
+    FROM unnest(%(ids)s::bigint[], %(titles)s::text[], %(texts)s::text[], %(properties)s::jsonb[], %(hashes)s::text[])
+         AS line (item_id, title, text, properties, hash)
+    WHERE NOT EXISTS (SELECT FROM node WHERE node.item_id = line.item_id)
+    ON CONFLICT (item_id) DO NOTHING
+    RETURNING text_id
+)
+INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM written;
+
+-- name: read_nodes
+-- The content of items.
+SELECT item_id, title, text, properties, content_hash FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
+
+-- name: read_texts
+-- The texts of items.
+SELECT item_id, title, text FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
+
+-- name: embedded_items
+-- The items that have one of these texts, and rest where they are embedded.
+SELECT embedding.item_id, item.kind_id, item.state
+FROM embedding JOIN item ON item.id = embedding.item_id
+WHERE embedding.hash = ANY (%(hashes)s::uuid[]);
+
+-- name: forget_embeddings
+-- Forgets what items were embedded with: they came to rest without a vector.
+DELETE FROM embedding WHERE item_id = ANY (%(ids)s::bigint[]);

@@ -2,7 +2,13 @@
 
 -- name: declare_source
 -- Makes sure that a source exists.
-INSERT INTO source (name) VALUES (%(name)s) ON CONFLICT (name) DO NOTHING;
+INSERT INTO source (name) VALUES (%(name)s)
+ON CONFLICT (name) DO UPDATE SET removed_at = NULL, paused_at = NULL WHERE source.removed_at IS NOT NULL;
+
+-- name: being_removed
+-- Whether a source is being removed, and still has items.
+SELECT source.name FROM source WHERE name = %(name)s AND removed_at IS NOT NULL
+   AND EXISTS (SELECT FROM kind JOIN item ON item.kind_id = kind.id WHERE kind.source_id = source.id);
 
 -- name: declare_kind
 -- Makes sure that a source's label exists; one that does keeps its lifecycle.
@@ -30,7 +36,9 @@ FROM kind JOIN source ON source.id = kind.source_id ORDER BY source.name, kind.l
 
 -- name: sources
 -- The sources.
-SELECT name, added_at, paused_at FROM source ORDER BY name;
+SELECT name, added_at, paused_at FROM source
+WHERE removed_at IS NULL OR EXISTS (SELECT FROM kind JOIN item ON item.kind_id = kind.id WHERE source_id = source.id)
+ORDER BY name;
 
 -- name: pause
 -- Lets nothing more of a source be claimed.
@@ -39,3 +47,37 @@ UPDATE source SET paused_at = coalesce(paused_at, clock()) WHERE name = %(name)s
 -- name: resume
 -- Lets a source be worked on again.
 UPDATE source SET paused_at = NULL WHERE name = %(name)s RETURNING name;
+
+-- name: language
+-- The language of a source's texts.
+SELECT language FROM source WHERE name = %(name)s;
+
+-- name: languages
+-- The languages that this server can split texts of into words.
+SELECT cfgname::text AS name FROM pg_ts_config WHERE pg_ts_config_is_visible(oid) ORDER BY cfgname;
+
+-- name: change_language
+-- Says that a source's texts are in another language. Who says the same at the same time waits, and changes nothing.
+UPDATE source SET language = %(language)s WHERE name = %(name)s AND language <> %(language)s RETURNING id;
+
+-- name: hold_nodes
+-- Nobody writes a node until this transaction has ended, so that none is between its old number and a new one: who
+-- waits here sees, when it goes on, what this transaction wrote. Reading goes on.
+LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: index_anew
+-- Gives all texts of a source new numbers, and tells the text index: what it knows is gone, and they are new.
+WITH own AS MATERIALIZED (
+    SELECT node.item_id, node.text_id
+    FROM kind JOIN item ON item.kind_id = kind.id JOIN node ON node.item_id = item.id
+    WHERE kind.source_id = %(source)s ORDER BY node.text_id
+),
+renewed AS (
+    UPDATE node SET text_id = nextval('text_number') FROM own WHERE node.item_id = own.item_id
+    RETURNING own.text_id AS before, node.text_id AS after
+),
+told AS (
+    INSERT INTO text_change (text_id, gone)
+    SELECT before, true FROM renewed UNION ALL SELECT after, false FROM renewed
+)
+SELECT count(*) AS count FROM renewed;

@@ -69,11 +69,13 @@ SET count = excluded.count
 
 -- name: note_embeddings
 -- Keeps what items were embedded with; what is not said stays as it was.
-INSERT INTO embedding (item_id, provider, model, content_hash)
-SELECT line.* FROM unnest(%(ids)s::bigint[], %(providers)s::text[], %(models)s::text[], %(hashes)s::text[]) AS line
+INSERT INTO embedding (item_id, provider, model, content_hash, hash)
+SELECT line.* FROM unnest(%(ids)s::bigint[], %(providers)s::text[], %(models)s::text[], %(content_hashes)s::text[],
+                          %(hashes)s::uuid[]) AS line
 ON CONFLICT (item_id) DO UPDATE
 SET provider = coalesce(excluded.provider, embedding.provider), model = coalesce(excluded.model, embedding.model),
-    content_hash = coalesce(excluded.content_hash, embedding.content_hash);
+    content_hash = coalesce(excluded.content_hash, embedding.content_hash),
+    hash = coalesce(excluded.hash, embedding.hash);
 
 -- name: progress
 -- What is kept of items beside their state: the failed attempts of their earlier rounds, and what they were

@@ -1,0 +1,110 @@
+"""The verbs of the graph, as `db.graph` offers them to programs with an event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from detent.application.exporting import Written, export, fill, format_of, import_file
+from detent.errors import FormatMissing
+from detent.store import Store
+from detent.store.exchange import Digest, Dump, Loaded, digest
+from detent.store.exchange.load import Tell
+from detent.store.reading import Content, Direction, GraphPath, NamedNode, Neighbours, Reading, Subgraph
+
+
+class AsyncGraph:
+    """Reads the graph of an open database, and writes it into files. Nodes are named by their items' numbers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._reading = Reading(store.database, store.kinds)
+
+    async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[NamedNode]:
+        """The nodes that are known by this key or alias; an empty list if there is none."""
+        return await self._reading.find(key, source=source, label=label)
+
+    async def node(self, node: int) -> Content:
+        """All that a node has: title, text, properties, what it belongs to, its aliases."""
+        return await self._reading.node(node)
+
+    async def neighbours(
+        self,
+        node: int,
+        *,
+        direction: Direction = "both",
+        types: Iterable[str] | None = None,
+        labels: Iterable[str] | None = None,
+        sources: Iterable[str] | None = None,
+        limit: int = 100,
+        after: str | None = None,
+    ) -> Neighbours:
+        """A page of a node's edges with their other ends; `after` is the `next` of the page before."""
+        return await self._reading.neighbours(
+            node, direction=direction, types=types, labels=labels, sources=sources, limit=limit, after=after
+        )
+
+    async def path(
+        self,
+        start: int,
+        goal: int,
+        *,
+        direction: Direction = "out",
+        types: Iterable[str] | None = None,
+        labels: Iterable[str] | None = None,
+        sources: Iterable[str] | None = None,
+        max_length: int = 10,
+    ) -> GraphPath:
+        """A shortest path from one node to another. Without nodes there is none; `complete` says whether that is
+        certain."""
+        return await self._reading.path(
+            start, goal, direction=direction, types=types, labels=labels, sources=sources, max_length=max_length
+        )
+
+    async def subgraph(
+        self,
+        node: int,
+        *,
+        depth: int = 1,
+        limit: int = 100,
+        direction: Direction = "both",
+        types: Iterable[str] | None = None,
+        labels: Iterable[str] | None = None,
+        sources: Iterable[str] | None = None,
+    ) -> Subgraph:
+        """The nodes within `depth` edges of one, nearest first, at most `limit`, and the edges among them."""
+        return await self._reading.subgraph(
+            node, depth=depth, limit=limit, direction=direction, types=types, labels=labels, sources=sources
+        )
+
+    async def digest(self, source: str | None = None) -> Digest:
+        """A digest of all content, or of one source's: the same for the same content, whatever its order."""
+        return await digest(self._store.database, self._store.kinds, source)
+
+    async def export(
+        self,
+        target: str | Path,
+        form: str | None = None,
+        *,
+        source: str | None = None,
+        tell: Written | None = None,
+    ) -> int:
+        """Write the graph into a file: `jsonl`, `graphml` or `parquet`; returns how many records that are."""
+        path = Path(target)
+        return await export(self._store, path, format_of(path, form), source=source, tell=tell)
+
+    async def import_file(self, file: str | Path, *, tell: Tell | None = None) -> Loaded:
+        """Read in a file that was exported as JSONL; what is there under the same keys is replaced."""
+        return await import_file(self._store, Path(file), tell)
+
+    async def to_networkx(self, source: str | None = None, *, texts: bool = False) -> Any:
+        """The graph, or one source's, as a networkx.MultiDiGraph in memory; with `texts` also the nodes' texts."""
+        try:
+            from detent.formats.networks import Network
+        except ModuleNotFoundError as error:
+            raise FormatMissing("A NetworkX graph", "networkx", error) from None
+        network = Network(texts=texts)
+        async with Dump.open(self._store.database, self._store.kinds, source) as dump:
+            await fill(dump, network)
+        return network.graph

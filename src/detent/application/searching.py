@@ -1,0 +1,138 @@
+"""The verbs of search, as the command line and `db` offer them: items are named by keys, and what is wrong is told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from detent.configuration import EmbeddingSettings
+from detent.errors import Ambiguous, DetentError, InvalidLimit
+from detent.knowledge.filters import Filters
+from detent.store import Store
+from detent.store.kinds import unknown
+from detent.store.values import check_properties, check_text
+
+if TYPE_CHECKING:
+    from detent.search import Answer, Search, Suggestion
+
+WEIGHTS = (0.7, 0.3)
+
+
+class Searching:
+    """Searches an open database. An item is named by a key, its own or another that it is known by, or its number."""
+
+    def __init__(self, store: Store, settings: EmbeddingSettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    @cached_property
+    def _search(self) -> Search:
+        from detent.search import Search
+
+        return Search(self._store, self._settings)
+
+    def close(self) -> None:
+        if "_search" in self.__dict__:
+            self._search.close()
+
+    async def search(
+        self,
+        text: str,
+        *,
+        mode: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+        around: Sequence[str | int] = (),
+        weights: tuple[float, float] = WEIGHTS,
+        marks: tuple[str, str] = ("", ""),
+    ) -> Answer:
+        """The best results for free text. Without a mode it is `graph` around given items, else `hybrid`."""
+        _require_limit(limit)
+        _check(filters)
+        return await self._search.search(
+            text,
+            mode=mode or ("graph" if around else "hybrid"),
+            limit=limit,
+            filters=filters,
+            grouped=grouped,
+            around=[number for name in _listed(around) for number in await self._numbers(name)],
+            weights=weights,
+            marks=marks,
+        )
+
+    async def similar(
+        self,
+        key: str | int,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        limit: int = 10,
+        filters: Filters | None = None,
+        grouped: bool = True,
+    ) -> Answer:
+        """What is nearest in meaning to one item."""
+        _require_limit(limit)
+        _check(filters)
+        number = await self._number(key, source, label)
+        return await self._search.similar(number, limit=limit, filters=filters, grouped=grouped)
+
+    async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
+        """Nodes whose titles begin so; of the filters, sources and labels are heeded."""
+        _require_limit(limit)
+        _check(filters)
+        await self._require_names(filters or Filters())
+        return await self._search.suggest(prefix, limit=limit, filters=filters)
+
+    async def _number(self, key: str | int, source: str | None, label: str | None) -> int:
+        numbers = await self._numbers(key, source, label)
+        if len(numbers) == 1:
+            return numbers[0]
+        items = [(await self._store.show(number)).item for number in numbers[:10]]
+        exact = [item.id for item in items if item.key == key]
+        if len(exact) == 1:
+            return exact[0]
+        raise Ambiguous(str(key), [f"{item.source}/{item.label}/{item.key}" for item in items])
+
+    async def _numbers(self, name: str | int, source: str | None = None, label: str | None = None) -> list[int]:
+        """The items that are meant: nodes that are known by this key, or else items that have it."""
+        if isinstance(name, int):
+            return [(await self._store.show(name)).item.id]
+        nodes = await self._store.reading.find(name, source=source, label=label)
+        return [node.id for node in nodes] or await self._store.listing.find(name, source=source, label=label)
+
+    async def _require_names(self, filters: Filters) -> None:
+        kinds = await self._store.kinds.select()
+        for what, wanted, known in (
+            ("source", filters.sources, {kind.source for kind in kinds}),
+            ("label", filters.labels, {kind.label for kind in kinds}),
+        ):
+            for name in wanted:
+                if name not in known:
+                    raise unknown(what, name, known)
+
+
+def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:
+    """Several items, or a single one."""
+    return [names] if isinstance(names, str | int) else names
+
+
+def _require_limit(limit: int) -> None:
+    if limit < 1:
+        raise InvalidLimit(limit)
+
+
+def _check(filters: Filters | None) -> None:
+    """Refuse what no node can have; a text where a list belongs would be taken letter by letter."""
+    if filters is None:
+        return
+    for name in ("sources", "labels", "categories"):
+        given = getattr(filters, name)
+        if isinstance(given, str):
+            raise DetentError(f"{name} of a filter is a list of names, such as [{given!r}], not a text.")
+        for each in given:
+            check_text(f"a name among the filter's {name}", each)
+    for name in ("since", "until", "prefix"):
+        check_text(f"the filter's {name!r}", getattr(filters, name))
+    check_properties("the filter's properties", filters.properties)

@@ -1,0 +1,126 @@
+"""`detent graph digest`, `export` and `import`: the graph as a whole."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import counted, document
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from detent.application.connecting import Connected
+    from detent.store.exchange import Loaded
+
+_FORMATS = ("jsonl", "graphml", "parquet")
+
+
+@click.command("digest", cls=Command, short_help="Show a digest of the graph's content.")
+@click.option("--source", help="Only what this source has; its own name does not count.")
+@with_session
+@as_json("""
+    digest      64 hexadecimal digits
+    nodes, edges, references, aliases   how many there are
+""")
+def digest(session: Session, source: str | None, json_: bool) -> None:
+    """Show a digest of the graph: the same wherever the same content is, whatever order it came in.
+
+    Titles, texts, properties, hashes, references, aliases and what belongs to what count; states and times do not.
+
+    \b
+    Examples:
+      detent graph digest
+      detent graph digest --source wiki --json
+    """
+
+    async def taken(opened: Connected) -> None:
+        from detent.application.graph import AsyncGraph
+
+        found = await AsyncGraph(opened.store).digest(source)
+        if json_:
+            document(vars(found))
+            return
+        counts = [counted(found.nodes, "node"), counted(found.edges, "edge"), counted(found.references, "reference")]
+        aliases = counted(found.aliases, "alias") if found.aliases == 1 else f"{found.aliases:,} aliases"
+        session.say(found.digest)
+        session.say(f"{', '.join(counts)}, {aliases}")
+
+    session.with_store(taken)
+
+
+@click.command("export", cls=Command, short_help="Write the graph into a file.")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="Without it: what the name of FILE ends with, else jsonl."
+)
+@click.option("--source", help="Only what this source has.")
+@with_session
+def export(session: Session, file: Path, form: str | None, source: str | None) -> None:
+    """Write the graph into FILE, as it is at one moment; `-` writes it to the output.
+
+    \b
+    jsonl    everything, for `detent graph import`: items with their states, nodes, references, aliases
+    graphml  nodes and edges, for Gephi, yEd or NetworkX
+    parquet  FILE is a folder, with nodes.parquet and edges.parquet in it; needs the extra detent[parquet]
+
+    FILE has its name only when it is whole; before, it is called FILE.part.
+
+    \b
+    Examples:
+      detent graph export graph.jsonl
+      detent graph export wiki.graphml --source wiki
+      detent graph export - | gzip > graph.jsonl.gz
+    """
+    from detent.application.exporting import format_of
+
+    target = None if str(file) == "-" else file
+    chosen = format_of(target, form)
+    if target is None and chosen == "parquet":
+        raise click.UsageError("Parquet is a folder with two files; name a folder in place of `-`.")
+
+    async def written(opened: Connected) -> int:
+        from detent.application.exporting import export
+        from detent.cli.counting import Counting
+
+        with Counting(session.err, "Exporting", "records") as counting:
+            return await export(opened.store, target or sys.stdout.buffer, chosen, source=source, tell=counting.tell)
+
+    count = session.with_store(written)
+    if target is not None:
+        session.say(f"{counted(count, 'record')} written into {target}.")
+
+
+@click.command("import", cls=Command, short_help="Read in a graph that was exported as JSONL.")
+@click.argument("file", type=click.Path(path_type=Path))
+@with_session
+@as_json("""
+    items, nodes, references, aliases   how many were read in
+""")
+def import_(session: Session, file: Path, json_: bool) -> None:
+    """Read in FILE, which `detent graph export` wrote as JSONL. What is there under the same keys is replaced;
+    everything else stays.
+
+    It is done in steps. After an interruption, import the file again: it comes out the same.
+
+    \b
+    Examples:
+      detent graph import graph.jsonl
+    """
+
+    async def read(opened: Connected) -> Loaded:
+        from detent.application.exporting import import_file
+        from detent.cli.counting import Counting
+
+        with Counting(session.err, "Importing", "items") as counting:
+            return await import_file(opened.store, file, counting.tell)
+
+    loaded = session.with_store(read)
+    if json_:
+        document(vars(loaded))
+        return
+    parts = [counted(loaded.items, "item"), counted(loaded.nodes, "node"), counted(loaded.references, "reference")]
+    session.say(f"Imported {', '.join(parts)}.")

@@ -1,0 +1,336 @@
+"""`detent graph`: what is beside a node, between two, and around one."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from detent.cli import exchange
+from detent.cli.options import Group, as_json, filters, with_session
+from detent.cli.output import counted, document
+from detent.cli.selection import Selection, find
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from detent.application.connecting import Connected
+    from detent.application.graph import AsyncGraph
+    from detent.store import Store
+    from detent.store.reading import Direction, Edge, GraphPath, NamedNode, Neighbours, Subgraph
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LIMIT = 50
+_LONGEST_TITLE = 80
+
+
+@click.group("graph", cls=Group, short_help="Look at the graph, export and import it.")
+def graph() -> None:
+    """Look at the graph: what a node is linked with, how two are connected; its digest; export and import.
+
+    Nodes are named by KEY, their own or another that they are known by. Where several have the same, --source and
+    --label say which is meant.
+    """
+
+
+for command in (exchange.digest, exchange.export, exchange.import_):
+    graph.add_command(command)
+
+
+def _narrowed(command: F) -> F:
+    """The options that choose edges and nodes."""
+    options = (
+        click.option("--type", "types", multiple=True, metavar="TYPE", help="Only edges of this type. Repeatable."),
+        click.option("--only-label", "labels", multiple=True, metavar="LABEL", help="Only nodes with this label."),
+        click.option("--only-source", "sources", multiple=True, metavar="SOURCE", help="Only nodes of this source."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _directed(default: str) -> Callable[[F], F]:
+    return click.option(
+        "--direction",
+        type=click.Choice(["out", "in", "both"]),
+        default=default,
+        show_default=True,
+        help="Along the edges, against them, or either way.",
+    )
+
+
+@graph.command("neighbours", short_help="List what a node is linked with.")
+@click.argument("key")
+@filters
+@_directed("both")
+@_narrowed
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="How many edges.")
+@click.option("--after", metavar="MARK", help="Begin after this mark, which the page before ended with.")
+@with_session
+@as_json("""
+    node        id, source, label, key, title
+    neighbours  a list of: direction (out: the edge leads there; in: it comes from there), type, properties,
+    node (id, source, label, key, title)
+    next        the mark for --after that gives the next page, or null on the last one
+""")
+def neighbours(
+    session: Session,
+    *,
+    key: str,
+    source: str | None,
+    label: str | None,
+    direction: Direction,
+    types: Sequence[str],
+    labels: Sequence[str],
+    sources: Sequence[str],
+    limit: int,
+    after: str | None,
+    json_: bool,
+) -> None:
+    """List what the node KEY is linked with: where its edges lead, then where those come from that lead to it.
+    Below a full page stands the command for the next one.
+
+    \b
+    Examples:
+      detent graph neighbours "Alan Turing"
+      detent graph neighbours README.md --direction in --type LINKS_TO
+      detent graph neighbours README.md --only-label Section --json
+    """
+
+    async def listed(opened: Connected) -> None:
+        graph = _graph(opened)
+        start = await _find(opened.store, graph, key, Selection(source, label))
+        page = await graph.neighbours(
+            start, direction=direction, limit=limit, after=after, **_filters(types, labels, sources)
+        )
+        if json_:
+            node = (await graph.node(start)).node
+            document(
+                {"node": vars(node), "neighbours": [_neighbour(each) for each in page.neighbours], "next": page.next}
+            )
+            return
+        if not page.neighbours:
+            session.say("No more edges." if after else "There are no such edges.")
+            return
+        session.out.print(_table(session, page))
+        if page.next is not None:
+            options = {
+                "--source": source,
+                "--label": label,
+                "--direction": direction if direction != "both" else None,
+                "--type": types,
+                "--only-label": labels,
+                "--only-source": sources,
+                "--limit": limit if limit != _LIMIT else None,
+                "--after": page.next,
+            }
+            session.err.print(f"\nNext page: {_next_page(session, key, options)}", soft_wrap=True)
+
+    session.with_store(listed)
+
+
+@graph.command("path", short_help="Show how one node leads to another.")
+@click.argument("start", metavar="FROM")
+@click.argument("goal", metavar="TO")
+@filters
+@_directed("out")
+@_narrowed
+@click.option("--max-length", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many edges.")
+@with_session
+@as_json("""
+    nodes       the path's nodes, from FROM to TO: id, source, label, key, title; empty if there is none
+    edges       the edge of each step: from_id, type, to_id, properties
+    complete    false if the search gave up before it had seen everything
+""")
+def path(
+    session: Session,
+    *,
+    start: str,
+    goal: str,
+    source: str | None,
+    label: str | None,
+    direction: Direction,
+    types: Sequence[str],
+    labels: Sequence[str],
+    sources: Sequence[str],
+    max_length: int,
+    json_: bool,
+) -> int:
+    """Show a shortest path between the nodes FROM and TO. Exit status 1 if there is none.
+
+    --only-label and --only-source say which nodes may lie between the two.
+
+    \b
+    Examples:
+      detent graph path "Alan Turing" "Enigma machine"
+      detent graph path README.md "Alan Turing" --direction both
+    """
+
+    async def found(opened: Connected) -> GraphPath:
+        graph = _graph(opened)
+        ends = [await _find(opened.store, graph, key, Selection(source, label)) for key in (start, goal)]
+        chosen = _filters(types, labels, sources)
+        return await graph.path(ends[0], ends[1], direction=direction, max_length=max_length, **chosen)
+
+    way = session.with_store(found)
+    if json_:
+        document({"nodes": _all(way.nodes), "edges": _all(way.edges), "complete": way.complete})
+    elif way.nodes:
+        _show_path(session, way)
+    else:
+        session.say(_nowhere(way, start, goal, direction, max_length))
+    return 0 if way.nodes else 1
+
+
+@graph.command("around", short_help="Show the nodes around one, with the edges among them.")
+@click.argument("key")
+@filters
+@_directed("both")
+@_narrowed
+@click.option("--depth", type=click.IntRange(1, 100), default=1, show_default=True, help="At most so many edges away.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="How many nodes.")
+@with_session
+@as_json("""
+    nodes       nearest first, KEY itself before all: id, source, label, key, title
+    edges       those among these nodes: from_id, type, to_id, properties
+    complete    false if there are more than the limit allows
+""")
+def around(
+    session: Session,
+    *,
+    key: str,
+    source: str | None,
+    label: str | None,
+    direction: Direction,
+    types: Sequence[str],
+    labels: Sequence[str],
+    sources: Sequence[str],
+    depth: int,
+    limit: int,
+    json_: bool,
+) -> None:
+    """Show the nodes around the node KEY, nearest first, and the edges among them.
+
+    \b
+    Examples:
+      detent graph around "Alan Turing" --depth 2
+      detent graph around README.md --only-label Section --limit 200 --json
+    """
+
+    async def seen(opened: Connected) -> None:
+        graph = _graph(opened)
+        start = await _find(opened.store, graph, key, Selection(source, label))
+        chosen = _filters(types, labels, sources)
+        part = await graph.subgraph(start, depth=depth, limit=limit, direction=direction, **chosen)
+        if json_:
+            document({"nodes": _all(part.nodes), "edges": _all(part.edges), "complete": part.complete})
+        else:
+            _show_subgraph(session, part)
+
+    session.with_store(seen)
+
+
+def _graph(opened: Connected) -> AsyncGraph:
+    from detent.application.graph import AsyncGraph
+
+    return AsyncGraph(opened.store)
+
+
+async def _find(store: Store, graph: AsyncGraph, key: str, selection: Selection) -> int:
+    """The one node that is known by this key; what is wrong with the key is told as for items."""
+    await selection.kinds(store)
+    nodes = await graph.find(key, source=selection.source, label=selection.label)
+    if not nodes:
+        return await find(store, key, selection)
+    if len(nodes) == 1:
+        return nodes[0].id
+    lines = [f"  --source {node.source} --label {node.label}" for node in nodes[:10]]
+    raise click.UsageError(
+        f"{len(nodes)} nodes have the key {key!r}. Say which one, with one of these:\n" + "\n".join(lines)
+    )
+
+
+def _filters(types: Sequence[str], labels: Sequence[str], sources: Sequence[str]) -> dict[str, Any]:
+    return {"types": types or None, "labels": labels or None, "sources": sources or None}
+
+
+def _all(values: Sequence[Any]) -> list[dict[str, Any]]:
+    return [vars(value) for value in values]
+
+
+def _neighbour(neighbour: Any) -> dict[str, Any]:
+    return {**vars(neighbour), "node": vars(neighbour.node)}
+
+
+def _table(session: Session, page: Neighbours) -> Table:
+    from detent.cli.drawing import plain, table
+
+    shown = table("", "Type", "Source", "Label", "Key", "Title", wide=["Key", "Title"])
+    out, into = ("->", "<-") if session.out.options.ascii_only else ("→", "←")
+    for each in page.neighbours:
+        node = each.node
+        names = (plain(each.type), plain(node.source), plain(node.label), plain(node.key))
+        shown.add_row(out if each.direction == "out" else into, *names, plain(node.title[:_LONGEST_TITLE]))
+    return shown
+
+
+def _next_page(session: Session, key: str, options: dict[str, Any]) -> str:
+    """The command for the next page, with what this one was told; but for passwords."""
+    from detent.configuration.masking import masked
+
+    told = {
+        "--project": session.project,
+        "--database": masked(session.database) if session.database else None,
+        **options,
+    }
+    several = [(name, value if isinstance(value, tuple) else (value,)) for name, value in told.items()]
+    words = [word for name, values in several for value in values if value is not None for word in (name, str(value))]
+    return shlex.join(["detent", "graph", "neighbours", key, *words])
+
+
+def _show_path(session: Session, way: GraphPath) -> None:
+    from detent.cli.drawing import plain
+
+    out, into = ("->", "<-") if session.out.options.ascii_only else ("→", "←")
+    session.out.print(plain(_named(way.nodes[0])), soft_wrap=True)
+    for edge, node, before in zip(way.edges, way.nodes[1:], way.nodes, strict=False):
+        arrow = out if edge.from_id == before.id else into
+        session.out.print(plain(f"  {arrow} {edge.type}  {_named(node)}"), soft_wrap=True)
+
+
+def _nowhere(way: GraphPath, start: str, goal: str, direction: str, max_length: int) -> str:
+    if not way.complete:
+        return (
+            f"No path from {start!r} to {goal!r} was found among as many nodes as may be looked at. "
+            "--type, --only-label or --only-source make the search narrower."
+        )
+    hint = " --direction both goes against the edges too." if direction != "both" else ""
+    return f"There is no path from {start!r} to {goal!r} of at most {counted(max_length, 'edge')}.{hint}"
+
+
+def _show_subgraph(session: Session, part: Subgraph) -> None:
+    from detent.cli.drawing import plain, table
+
+    shown = table("Source", "Label", "Key", "Title", wide=["Key", "Title"])
+    for node in part.nodes:
+        shown.add_row(plain(node.source), plain(node.label), plain(node.key), plain(node.title[:_LONGEST_TITLE]))
+    session.out.print(shown)
+    names = {node.id: _named(node) for node in part.nodes}
+    if part.edges:
+        session.out.print()
+    for edge in part.edges:
+        session.out.print(plain(_edge(edge, names, session.out.options.ascii_only)), soft_wrap=True)
+    if not part.complete:
+        session.err.print("\nThere are more; --limit says how many nodes are shown.", soft_wrap=True)
+
+
+def _edge(edge: Edge, names: dict[int, str], ascii_only: bool) -> str:
+    return f"{names[edge.from_id]}  {edge.type} {'->' if ascii_only else '→'}  {names[edge.to_id]}"
+
+
+def _named(node: NamedNode) -> str:
+    return f"{node.source}/{node.label}/{node.key}"

@@ -1,0 +1,97 @@
+"""The provider `openai`: any service that speaks OpenAI's `/v1/embeddings`.
+
+One call makes as many requests as the texts need and gives up at the first error, which carries what the service
+said about waiting. What a request may cost is reserved from the budget before it is sent; only a refusal gives it
+back, since a service that was too slow may have counted it all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from detent.configuration import EmbeddingSettings
+from detent.embedding.answer import Unusable, tokens_in, vectors_in
+from detent.embedding.budget import Budget
+from detent.embedding.provider import Provider, Vectors
+from detent.embedding.requests import estimated_tokens, requests, shortened
+from detent.embedding.vectors import normalised
+from detent.errors import ExtraMissing, MalformedAnswer, ServiceRefused
+
+if TYPE_CHECKING:
+    from detent.embedding.endpoint import Endpoint
+
+DEFAULT_MODEL = "text-embedding-3-small"
+DIMENSIONS = {"text-embedding-3-small": 1_536, "text-embedding-3-large": 3_072, "text-embedding-ada-002": 1_536}
+BATCH_SIZE = 128
+
+
+class OpenAI(Provider):
+    """Vectors from a service. `dimensions` is sent only if it is set: not every model can be shortened."""
+
+    name = "openai"
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        if find_spec("httpx") is None:
+            raise ExtraMissing(self.name, "openai")
+        from detent.embedding.endpoint import Endpoint
+
+        self._settings = settings
+        self._model = settings.model or DEFAULT_MODEL
+        self.model = f"{self._model}@{settings.dimensions}" if settings.dimensions else self._model
+        self.batch_size = settings.batch_size or BATCH_SIZE
+        self.budget: Budget = Budget(settings.token_budget)
+        self._width = settings.dimensions or DIMENSIONS.get(self._model)
+        self._endpoint: Endpoint = Endpoint(settings)
+
+    @cached_property
+    def dimensions(self) -> int:  # type: ignore[override]  # the service decides it, and nobody else
+        """Of a model that nobody here knows, the service is asked, with a short text."""
+        return self._width or self.embed(["dimensions"]).shape[1]
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        sent = [index for index, text in enumerate(texts) if text.strip()]  # services refuse a text without words
+        shorter = [shortened(texts[index], self._settings.max_tokens_per_text) for index in sent]
+        found = [
+            self._vectors(together)
+            for together in requests(shorter, self.batch_size, self._settings.max_tokens_per_request)
+        ]
+        vectors: Vectors = np.zeros((len(texts), self._width or self.dimensions), dtype=np.float32)
+        if found:
+            vectors[sent] = normalised(np.concatenate(found))
+        return vectors
+
+    def close(self) -> None:
+        self._endpoint.close()
+
+    def _vectors(self, texts: list[str]) -> Vectors:
+        answer = self._paid(texts)
+        try:
+            found = vectors_in(answer, len(texts), self._width)
+        except Unusable as error:
+            raise MalformedAnswer(self._endpoint.address, str(error)) from None
+        self._width = found.shape[1]
+        return found
+
+    def _paid(self, texts: list[str]) -> Any:
+        """The service's answer, its tokens counted."""
+        tokens = sum(estimated_tokens(text) for text in texts)
+        self.budget.reserve(tokens)
+        try:
+            answer = self._endpoint.ask(self._question(texts))
+        except ServiceRefused:
+            self.budget.settle(tokens, 0)
+            raise
+        counted = tokens_in(answer)
+        self.budget.settle(tokens, tokens if counted is None else counted)
+        return answer
+
+    def _question(self, texts: list[str]) -> dict[str, Any]:
+        question: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "base64"}
+        if self._settings.dimensions:
+            question["dimensions"] = self._settings.dimensions
+        return question

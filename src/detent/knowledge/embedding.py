@@ -1,0 +1,42 @@
+"""Passages and their embeddings: what is embedded, and what came of it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Passage(NamedTuple):
+    """The text of an item that gets a vector. `known`: the same text has one already, under the same model."""
+
+    title: str
+    text: str
+    known: bool = False
+
+    @property
+    def content(self) -> str:
+        """What is embedded: a text says more together with its title."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+    @property
+    def hash(self) -> UUID:
+        """What is the same for the same content; its vector is kept under it."""
+        return UUID(bytes=hashlib.sha256(self.content.encode()).digest()[:16])
+
+
+class Embedding(NamedTuple):
+    """What an item was embedded with, and the hash of the content that was.
+
+    `hash` is that of the text by which Detent keeps its vector. Without `vector` that text has one already; without
+    both, the vector is kept elsewhere.
+    """
+
+    provider: str | None = None
+    model: str | None = None
+    content_hash: str | None = None
+    hash: UUID | None = None
+    vector: NDArray[Any] | None = None

@@ -1,0 +1,116 @@
+"""What a person types to find something, as web search engines read it.
+
+Plain words are looked for, each for itself. A phrase in quotes must occur; of phrases joined by `or`, one must. A
+word or a phrase after a minus must not occur. Any text is a query: what makes no sense is read as plain words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+LONGEST = 4096
+"""Characters of a query that are read."""
+
+MOST_WORDS = 64
+MOST_PHRASES = 16
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+_UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_TOKEN = re.compile(r'(?P<minus>[-\u2212]?)(?<!\d)"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)|"')
+_MINUS = re.compile(r"[-\u2212](?![-\u2212])(?=\S)")
+
+
+@dataclass(frozen=True)
+class Query:
+    """`words` are looked for; of each of `phrases`, which are alternatives, one must occur; none of `excluded` may.
+    `notes` tell what of the query was not read."""
+
+    words: tuple[str, ...] = ()
+    phrases: tuple[tuple[str, ...], ...] = ()
+    excluded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sought(self) -> tuple[str, ...]:
+        """All that is looked for: the words, and the phrases."""
+        return (*self.words, *(phrase for alternatives in self.phrases for phrase in alternatives))
+
+
+@dataclass
+class _Token:
+    text: str
+    quoted: bool = False
+    excluded: bool = False
+
+    @property
+    def joins(self) -> bool:
+        return not self.quoted and not self.excluded and self.text in {"or", "OR"}
+
+
+def parse(text: str) -> Query:
+    """Read a query. Nothing that is typed is an error."""
+    notes = []
+    if len(text) > LONGEST:
+        notes.append(f"The query is {len(text):,} characters long; the first {LONGEST:,} were read.")
+    tokens = list(_tokens(_UNREADABLE.sub(" ", text[:LONGEST]).translate(_QUOTES)))
+    words, phrases = _sought(tokens)
+    excluded = _distinct(token.text for token in tokens if token.excluded)
+    if len(words) > MOST_WORDS:
+        notes.append(f"The query has {len(words)} different words; the first {MOST_WORDS} are looked for.")
+    if len(phrases) > MOST_PHRASES or len(excluded) > MOST_PHRASES:
+        notes.append(
+            f"The first {MOST_PHRASES} phrases and the first {MOST_PHRASES} exclusions of the query are heeded."
+        )
+    return Query(words[:MOST_WORDS], phrases[:MOST_PHRASES], excluded[:MOST_PHRASES], tuple(notes))
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    """The words and phrases of a text; signs alone are none. A quote after a digit is a sign for inches."""
+    for match in _TOKEN.finditer(text):
+        if match["phrase"] is not None:
+            phrase = " ".join(match["phrase"].split())
+            token = _Token(phrase, quoted=True, excluded=bool(match["minus"]))
+        else:
+            word = match["word"] or ""
+            minus = bool(_MINUS.match(word))
+            token = _Token(word[minus:], excluded=minus)
+        if any(map(str.isalnum, token.text)):
+            yield token
+
+
+def _sought(tokens: Iterable[_Token]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """The words and the phrases. Words that are joined with a phrase are alternatives to it."""
+    words: list[str] = []
+    phrases: list[tuple[str, ...]] = []
+    for group in _groups([token for token in tokens if not token.excluded]):
+        texts = _distinct(token.text for token in group)
+        if any(token.quoted for token in group):
+            phrases.append(texts[:MOST_PHRASES])
+        else:
+            words.extend(texts)
+    return _distinct(words), tuple(phrases)
+
+
+def _groups(tokens: list[_Token]) -> list[list[_Token]]:
+    """Tokens that are joined by `or`, together. One at either end of the query joins nothing: it is a word."""
+    groups: list[list[_Token]] = []
+    joined = False
+    for place, token in enumerate(tokens):
+        if token.joins and groups and place + 1 < len(tokens) and not joined:
+            joined = True
+        elif joined:
+            groups[-1].append(token)
+            joined = False
+        else:
+            groups.append([token])
+    return groups
+
+
+def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each once, whatever its case, as it is written first."""
+    first: dict[str, str] = {}
+    for text in texts:
+        first.setdefault(text.casefold(), text)
+    return tuple(first.values())

@@ -1,0 +1,48 @@
+"""What a search gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result. `key` and `title` are those of what is shown: the passage's own, or, grouped, of what it belongs
+    to, and `passage` is then the passage's key. `parts` says where the score comes from."""
+
+    item_id: int
+    source: str
+    label: str
+    key: str
+    title: str
+    snippet: str
+    score: float
+    parts: Mapping[str, float]
+    link: str | None = None
+    passage: str | None = None
+    passage_title: str | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.label}/{self.key}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The results, best first, and what the reader should know about them: which part could not answer, what is not
+    indexed yet, what of the query was not used."""
+
+    hits: tuple[Hit, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A node whose title begins with what was typed."""
+
+    title: str
+    key: str
+    source: str
+    label: str

@@ -1,0 +1,48 @@
+"""Aliases: other keys by which an item is known. One that leads to another is turned to where that leads, so
+that looking one up is one step; therefore they are written by one transaction at a time, as the last it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from detent.knowledge import Done, Item
+from detent.store.database import Connection, fetch
+
+LOCK = 0x0DE7E27_06
+
+
+async def write_aliases(connection: Connection, produced: Sequence[tuple[Item, int, Done]]) -> None:
+    """Write what outcomes say about other keys; an item that has a node is no alias any more."""
+    saying = [line for line in produced if line[2].aliases is not None or line[2].alias_of is not None]
+    if not saying and not await _contradicted(connection, produced):
+        return
+    await fetch(connection, "lock_aliases", {"lock": LOCK})
+    real = [(item, kind) for item, kind, done in produced if done.node is not None and done.alias_of is None]
+    parameters = {
+        "ids": [item.id for item, _, _ in saying],
+        "kinds": [kind for _, kind in real],
+        "keys": [item.key for item, _ in real],
+    }
+    await fetch(connection, "drop_aliases", parameters)
+    await _write(connection, saying)
+
+
+async def _contradicted(connection: Connection, produced: Sequence[tuple[Item, int, Done]]) -> bool:
+    """Whether an item gets content that was known as another name of another."""
+    real = [(kind, item.key) for item, kind, done in produced if done.node is not None]
+    asked = {"kinds": [kind for kind, _ in real], "keys": [key for _, key in real]}
+    return bool(real) and bool(await fetch(connection, "aliased", asked))
+
+
+async def _write(connection: Connection, saying: Sequence[tuple[Item, int, Done]]) -> None:
+    lines = [
+        (kind, key, to_key, item.id)
+        for item, kind, done in saying
+        for key, to_key in [
+            *[(key, item.key) for key in done.aliases or () if key != item.key],
+            *([(item.key, done.alias_of)] if done.alias_of is not None else []),
+        ]
+    ]
+    if lines:
+        kinds, keys, to_keys, ids = (list(column) for column in zip(*lines, strict=True))
+        await fetch(connection, "write_aliases", {"kinds": kinds, "keys": keys, "to_keys": to_keys, "ids": ids})

@@ -1,0 +1,86 @@
+"""The kinds that a file names: made where they are missing. What the database has declared itself holds."""
+
+from __future__ import annotations
+
+from psycopg.types.json import Jsonb
+
+from detent.errors import LineRefused, SourceConflict
+from detent.lifecycle import Event, Lifecycle
+from detent.store.database import Connection, fetch
+from detent.store.exchange.records import KindLine, Step
+from detent.store.kinds import LOCK
+
+
+class Target:
+    """A kind of the database that is read into."""
+
+    def __init__(self, number: int, lifecycle: Lifecycle) -> None:
+        self.id = number
+        self.lifecycle = lifecycle
+        self._resting: dict[str, str] = {}
+
+    def resting(self, state: str) -> str:
+        """Where an item rests that was written out in this state: work under way has to be begun again, and a state
+        that is not known here leads to the beginning."""
+        if state not in self._resting:
+            lifecycle = self.lifecycle
+            known = state if state in lifecycle.states else lifecycle.initial
+            self._resting[state] = lifecycle.path(state, Event.BACK).to if state in lifecycle.working else known
+        return self._resting[state]
+
+
+class Targets:
+    """The kinds of a database by source and label."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[tuple[str, str], Target] = {}
+        self._lifecycles: dict[str, Lifecycle] = {}
+
+    def find(self, source: str, label: str) -> Target | None:
+        return self._by_name.get((source, label))
+
+    def get(self, source: str, label: str, line: int) -> Target:
+        try:
+            return self._by_name[source, label]
+        except KeyError:
+            raise LineRefused(line, f"no line before it declares the kind {source}/{label}") from None
+
+    def is_working(self, kind: int, state: str) -> bool:
+        """Whether items of a kind, by its number, are being worked on in this state."""
+        return any(each.id == kind and state in each.lifecycle.working for each in self._by_name.values())
+
+    async def declare(self, connection: Connection, step: Step) -> None:
+        """Make the kinds that a step declares, and know those that are there."""
+        self._lifecycles.update(step.lifecycles)
+        if self._by_name and not step.kinds:
+            return
+        async with connection.transaction():
+            await fetch(connection, "lock_lifecycles", {"lock": LOCK})
+            await self._read(connection)
+            for kind in step.kinds:
+                if (kind.source, kind.label) not in self._by_name:
+                    await self._make(connection, kind)
+            await self._read(connection)
+
+    async def _make(self, connection: Connection, kind: KindLine) -> None:
+        if kind.lifecycle not in self._lifecycles:
+            raise LineRefused(kind.line, f"no line before it has the lifecycle {kind.lifecycle!r}")
+        if await fetch(connection, "being_removed", {"name": kind.source}):
+            raise SourceConflict(f"The source {kind.source!r} is being removed. Import it when that is done.")
+        definition = self._lifecycles[kind.lifecycle].as_data()
+        await fetch(connection, "keep_lifecycle", {"name": kind.lifecycle, "definition": Jsonb(definition)})
+        known = {source for source, _ in self._by_name}
+        await fetch(connection, "declare_source", {"name": kind.source})
+        named = {"source": kind.source, "label": kind.label, "lifecycle": kind.lifecycle}
+        await fetch(connection, "declare_kind", named)
+        if kind.source not in known:
+            await fetch(connection, "set_language", {"name": kind.source, "language": kind.language})
+
+    async def _read(self, connection: Connection) -> None:
+        """What the database has goes before what the file says."""
+        rows = await fetch(connection, "lifecycles")
+        self._lifecycles.update({row.name: Lifecycle(**row.definition) for row in rows})
+        self._by_name = {
+            (row.source, row.label): Target(row.id, self._lifecycles[row.lifecycle])
+            for row in await fetch(connection, "kinds")
+        }

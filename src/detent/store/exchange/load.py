@@ -1,0 +1,206 @@
+"""Reading a file in that was written out: in steps, each a transaction of its own.
+
+It writes with COPY into the tables themselves, numbers and all: nothing is written twice, and PostgreSQL takes rows
+that way in pages instead of one by one. An item that is there already is held first, like by anybody who moves
+items, and then has what the file says of it in place of what it had. So a file may be read in again, after an
+interruption for example, and what was read in before stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import psycopg
+
+from detent.errors import DetentError, LineRefused
+from detent.store import arrays
+from detent.store.aliases import LOCK as ALIASES_LOCK
+from detent.store.database import Connection, fetch
+from detent.store.exchange.declaring import Targets
+from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
+from detent.store.exchange.writing import number_items, write_items
+from detent.store.family import ChangedHands
+from detent.store.removal import MENTIONS_LOCK
+
+T = TypeVar("T")
+
+_TRIES = 50
+"""How often a step is tried whose items others move or add at that moment."""
+
+EachStep = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
+"""What else is to be written with the items of each step, in its transaction."""
+
+Tell = Callable[[int, int | None], None]
+"""Is told how many items are read in, and how many the file says it has."""
+
+
+@dataclass
+class Loaded:
+    """What was read in."""
+
+    items: int = 0
+    nodes: int = 0
+    references: int = 0
+    aliases: int = 0
+
+
+class _Orphan(NamedTuple):
+    """A node whose parent was not there when it was written."""
+
+    line: int
+    item_id: int
+    parent: Name
+
+
+async def load(
+    connection: Connection,
+    lines: Iterable[bytes | str],
+    *,
+    each_step: EachStep | None = None,
+    tell: Tell | None = None,
+) -> Loaded:
+    """Read in the lines of a file that `Dump.lines` wrote. The connection is in autocommit, and has no transaction.
+
+    While PostgreSQL writes a step, the next one is read and checked in a thread. Nodes that nothing refers to are not
+    swept meanwhile, since those that refer to them may be in a later step.
+    """
+    loader = _Loader(connection, each_step)
+    await fetch(connection, "keep_mentions", {"lock": MENTIONS_LOCK})
+    try:
+        await _load_steps(loader, steps(lines), tell)
+        await loader.place_orphans()
+    finally:
+        if not connection.closed:
+            await fetch(connection, "release_mentions", {"lock": MENTIONS_LOCK})
+    return loader.loaded
+
+
+async def _load_steps(loader: _Loader, ahead: Iterator[Step], tell: Tell | None) -> None:
+    expected: int | None = None
+    step = await asyncio.to_thread(next, ahead, None)
+    while step is not None:
+        following = asyncio.create_task(asyncio.to_thread(next, ahead, None))
+        try:
+            await loader.load(step)
+        finally:
+            await asyncio.wait([following])
+        expected = expected if step.expected is None else step.expected
+        if tell is not None:
+            tell(loader.loaded.items, expected)
+        step = await following
+
+
+class _Loader:
+    def __init__(self, connection: Connection, each_step: EachStep | None) -> None:
+        self.loaded = Loaded()
+        self._connection = connection
+        self._each_step = each_step
+        self._targets = Targets()
+        self._orphans: list[_Orphan] = []
+
+    async def load(self, step: Step) -> None:
+        await self._targets.declare(self._connection, step)
+        if step.items:
+            self._orphans += await self._insistently(lambda: self._items(step.items))
+            self.loaded.items += len(step.items)
+            self.loaded.nodes += sum(line.content is not None for line in step.items)
+            self.loaded.references += sum(len(line.links) for line in step.items)
+        if step.aliases:
+            await self._insistently(lambda: self._aliases(step.aliases))
+            self.loaded.aliases += len(step.aliases)
+
+    async def place_orphans(self) -> None:
+        """Say what nodes belong to whose parents came after them."""
+        if not self._orphans:
+            return
+        parents = await self._find(orphan.parent for orphan in self._orphans)
+        for orphan in self._orphans:
+            if orphan.parent not in parents:
+                owner = "/".join(orphan.parent)
+                raise LineRefused(orphan.line, f"its parent {owner} is neither in the file nor in the database")
+        parameters = {
+            "ids": [orphan.item_id for orphan in self._orphans],
+            "parents": [parents[orphan.parent] for orphan in self._orphans],
+        }
+        await fetch(self._connection, "set_parents", parameters)
+
+    async def _insistently(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do it in a transaction, and again where somebody else moved or added one of the items meanwhile."""
+        for _ in range(_TRIES):
+            try:
+                async with self._connection.transaction():
+                    return await work()
+            except (psycopg.errors.UniqueViolation, ChangedHands):
+                continue
+        raise DetentError("Items that are imported are moved all the time. Stop the workers, and import again.")
+
+    async def _items(self, lines: Sequence[ItemLine]) -> list[_Orphan]:
+        """Write the items of a step, of those with the same name the last; returns whose parents are missing."""
+        named = {line.name: line for line in lines}
+        for line in named.values():
+            target = self._targets.get(line.name.source, line.name.label, line.line)
+            line.kind_id, line.state = target.id, target.resting(line.state)
+            line.id = line.text_id = 0
+        chosen = sorted(named.values(), key=_order)  # so that concurrent adders never wait in a circle
+        await fetch(self._connection, "join_movers")
+        there = await number_items(self._connection, chosen)
+        orphans = await self._set_parents(named, chosen)
+        await write_items(self._connection, self._targets, chosen, there)
+        await self._forget_aliases(chosen, there)
+        if self._each_step is not None:
+            await self._each_step(self._connection, chosen)
+        return orphans
+
+    async def _set_parents(self, named: dict[Name, ItemLine], lines: Sequence[ItemLine]) -> list[_Orphan]:
+        elsewhere = {line.parent for line in lines if line.parent is not None and line.parent not in named}
+        found = await self._find(elsewhere)
+        orphans = []
+        for line in lines:
+            if line.parent is not None:
+                here = named.get(line.parent)
+                line.parent_id = here.id if here is not None else found.get(line.parent)
+                if line.parent_id is None:
+                    orphans.append(_Orphan(line.line, line.id, line.parent))
+        return orphans
+
+    async def _find(self, names: Iterable[Name]) -> dict[Name, int]:
+        """The numbers of items that are there."""
+        kinds = {name: self._targets.find(name.source, name.label) for name in set(names)}
+        asked = {(kind.id, name.key): name for name, kind in kinds.items() if kind is not None}
+        if not asked:
+            return {}
+        parameters = {"kinds": [kind for kind, _ in asked], "keys": [key for _, key in asked]}
+        rows = await fetch(self._connection, "find", parameters)
+        return {asked[row.kind_id, row.key]: row.id for row in rows}
+
+    async def _forget_aliases(self, lines: Sequence[ItemLine], there: Sequence[ItemLine]) -> None:
+        """What has a node is no alias, and what an item said that is replaced counts no more."""
+        kinds = sorted({line.kind_id for line in lines})
+        if not await fetch(self._connection, "any_aliases", {"kinds": kinds}):
+            return
+        real = [line for line in lines if line.content is not None]
+        asked = {
+            "kinds": arrays.integers(line.kind_id for line in real),
+            "keys": arrays.texts(line.name.key for line in real),
+        }
+        if there or await fetch(self._connection, "aliased", asked):
+            await fetch(self._connection, "lock_aliases", {"lock": ALIASES_LOCK})
+            await fetch(self._connection, "drop_aliases", {"ids": [line.id for line in there], **asked})
+
+    async def _aliases(self, lines: Sequence[AliasLine]) -> None:
+        tellers = await self._find(line.said_by for line in lines if line.said_by is not None)
+        await fetch(self._connection, "lock_aliases", {"lock": ALIASES_LOCK})
+        parameters = {
+            "kinds": [self._targets.get(line.source, line.label, line.line).id for line in lines],
+            "keys": [line.key for line in lines],
+            "to_keys": [line.to for line in lines],
+            "ids": [tellers.get(line.said_by, 0) if line.said_by is not None else 0 for line in lines],
+        }
+        await fetch(self._connection, "write_aliases", parameters)
+
+
+def _order(line: ItemLine) -> tuple[int, str]:
+    return line.kind_id, line.name.key

@@ -1,0 +1,284 @@
+"""The lines of a file that was written out, read and checked one by one, and made ready for COPY.
+
+A line says what its record is: the header, a lifecycle, a kind, an item with all that belongs to it, or an alias.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from detent.errors import DetentError, LineRefused
+from detent.lifecycle import Lifecycle
+from detent.store.exchange.dump import FORMAT, VERSION
+from detent.store.values import LONGEST_KEY, LONGEST_TEXT, check_key, check_priority, check_properties, check_text
+
+STEP_RECORDS = 2_000
+STEP_BYTES = 16_000_000
+_NULL = "\\N"
+_LARGEST = 2**31 - 1
+_TURN = 16
+_SURELY_SHORT = LONGEST_KEY // 4
+"""Characters of a key that is not too long, whatever they are."""
+
+
+class Name(NamedTuple):
+    """What an item is called."""
+
+    source: str
+    label: str
+    key: str
+
+
+class Link(NamedTuple):
+    """A reference: its target's kind, and its columns as COPY reads them: position, type, key, properties."""
+
+    source: str
+    label: str
+    columns: str
+
+
+@dataclass(slots=True)
+class ItemLine:
+    """An item. `content` has the columns of its node as COPY reads them, but for its numbers; None: it has none.
+
+    The numbers are those of the database that it is read into, and are given by who writes it there.
+    """
+
+    line: int
+    name: Name
+    state: str
+    priority: int
+    content: str | None
+    parent: Name | None
+    links: list[Link]
+    record: dict[str, Any]
+    kind_id: int = 0
+    id: int = 0
+    text_id: int = 0
+    parent_id: int | None = None
+
+    @property
+    def content_hash(self) -> str | None:
+        found: str | None = self.record.get("content_hash")
+        return found
+
+
+class AliasLine(NamedTuple):
+    line: int
+    source: str
+    label: str
+    key: str
+    to: str
+    said_by: Name | None
+
+
+class KindLine(NamedTuple):
+    line: int
+    source: str
+    label: str
+    lifecycle: str
+    language: str
+
+
+@dataclass(slots=True)
+class Step:
+    """Some lines, which are read in together."""
+
+    lifecycles: dict[str, Lifecycle] = field(default_factory=dict)
+    kinds: list[KindLine] = field(default_factory=list)
+    items: list[ItemLine] = field(default_factory=list)
+    aliases: list[AliasLine] = field(default_factory=list)
+    expected: int | None = None
+    """How many items the file says that it has, where its first line is among these."""
+
+
+def steps(lines: Iterable[bytes | str], records: int = STEP_RECORDS, size: int = STEP_BYTES) -> Iterator[Step]:
+    """The lines of a file, some thousands at a time; each is checked before any of its step is written."""
+    step, taken, number = Step(), 0, 0
+    for number, line in enumerate(lines, start=1):
+        _take(step, number, line)
+        taken += len(line)
+        if not number % _TURN:
+            time.sleep(0)  # the thread that talks to PostgreSQL would wait 5 ms for its turn, each time it is asked
+        if len(step.items) + len(step.aliases) >= records or taken >= size:
+            yield step
+            step, taken = Step(), 0
+    if not number:
+        raise LineRefused(1, "the file is empty")
+    yield step
+
+
+def _take(step: Step, number: int, line: bytes | str) -> None:
+    record: Any = None
+    try:
+        record = json.loads(line)
+        if number == 1:
+            step.expected = _check_header(record)
+            return
+        take = _RECORDS.get(record["record"])
+        if take is None:
+            raise ValueError(f"there is no record {record['record']!r}")
+        if _needs_checking(line):
+            _check(record)
+        take(step, number, record)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, DetentError) as error:
+        raise LineRefused(number, _reason(record, error)) from None
+
+
+def _needs_checking(line: bytes | str) -> bool:
+    """Whether a line may have letters that cannot be kept, or a key that is too long. Nearly none has, and there may
+    be millions; what is of the wrong type is noticed anyhow."""
+    return (b"\\u" if isinstance(line, bytes) else "\\u") in line or len(line) > LONGEST_TEXT  # type: ignore[operator]
+
+
+def _reason(record: Any, error: Exception) -> str:
+    """What is wrong with a record, as well as it can be told."""
+    if isinstance(error, (TypeError, AttributeError)):
+        if not isinstance(record, dict):
+            return "it is no JSON object"
+        try:
+            _check(record)
+        except (DetentError, LookupError, TypeError) as found:
+            error = found
+    return f"it lacks {error.args[0]!r}" if isinstance(error, KeyError) else str(error).rstrip(".")
+
+
+def _check(record: dict[str, Any]) -> None:
+    """Look closely at all that an item has."""
+    if record["record"] != "item":
+        return
+    check_key("its key", record["key"])
+    for name in ("source", "label", "state"):
+        _require_text(record, name)
+    check_text("its content hash", record.get("content_hash"))
+    check_priority(record.get("priority", 0))
+    node = record.get("node") or {"title": "", "text": ""}
+    for name in ("title", "text"):
+        _require_text(node, name)
+    for name in ("edge", "content_hash"):
+        check_text(f"its {name}", node.get(name))
+    check_properties("its properties", node.get("properties") or {})
+    for reference in record.get("references") or ():
+        check_key("the key of a reference", reference["key"])
+        _require_text(reference, "type")
+        check_properties("the properties of a reference", reference.get("properties") or {})
+
+
+def _check_header(record: dict[str, Any]) -> int:
+    if record.get("format") != FORMAT:
+        raise ValueError("it does not begin a file that `detent graph export --format jsonl` wrote")
+    if record.get("version") != VERSION:
+        raise ValueError(f"it has version {record.get('version')!r} of the format; this Detent reads {VERSION}")
+    return int(record.get("items", 0))
+
+
+def _lifecycle(step: Step, _: int, record: dict[str, Any]) -> None:
+    lifecycle = Lifecycle(**record["definition"])
+    step.lifecycles[lifecycle.name] = lifecycle
+
+
+def _kind(step: Step, number: int, record: dict[str, Any]) -> None:
+    source, label = record["source"], record["label"]
+    check_key("the source's name", source)
+    check_key("the label", label)
+    step.kinds.append(
+        KindLine(number, source, label, _require_text(record, "lifecycle"), record.get("language") or "simple")
+    )
+
+
+def _alias(step: Step, number: int, record: dict[str, Any]) -> None:
+    check_key("the alias", record["key"])
+    check_key("what it leads to", record["to"])
+    if record["key"] == record["to"]:
+        raise ValueError("it leads to itself")
+    said_by = record.get("said_by")
+    teller = Name(said_by["source"], said_by["label"], said_by["key"]) if said_by else None
+    step.aliases.append(AliasLine(number, record["source"], record["label"], record["key"], record["to"], teller))
+
+
+def _item(step: Step, number: int, record: dict[str, Any]) -> None:
+    node = record.get("node")
+    parent = node and node.get("parent")
+    name = Name(record["source"], record["label"], record["key"])
+    priority = record.get("priority", 0)
+    if not 0 < len(name.key) <= _SURELY_SHORT:
+        check_key("its key", name.key)
+    if type(priority) is not int or not -_LARGEST <= priority <= _LARGEST:
+        check_priority(priority)
+    hash((name, parent and parent["source"]))  # what is no text is told here, and not when it is written
+    links = record.get("references")
+    step.items.append(
+        ItemLine(
+            number,
+            name,
+            column(record["state"]),
+            priority,
+            _content(node) if node else None,
+            Name(parent["source"], parent["label"], parent["key"]) if parent else None,
+            [_link(place, each) for place, each in enumerate(links)] if links else [],
+            record,
+        )
+    )
+
+
+def _content(node: dict[str, Any]) -> str:
+    """The columns position, edge, shared, title, text, properties and content hash."""
+    get = node.get
+    edge, hash_, properties = get("edge"), get("content_hash"), get("properties")
+    return (
+        f"{_integer(get('position'))}\t{_NULL if edge is None else column(edge)}\t{'t' if get('shared') else 'f'}\t"
+        f"{column(node['title'])}\t{column(node['text'])}\t{_properties(properties) if properties else '{}'}\t"
+        f"{_NULL if hash_ is None else column(hash_)}"
+    )
+
+
+def _link(place: int, reference: dict[str, Any]) -> Link:
+    get, key = reference.get, reference["key"]
+    properties = get("properties")
+    if not 0 < len(key) <= _SURELY_SHORT:
+        check_key("the key of a reference", key)
+    columns = (
+        f"{_integer(get('position', place))}\t{column(reference['type'])}\t{column(key)}\t"
+        f"{_properties(properties) if properties else '{}'}"
+    )
+    return Link(reference["source"], reference["label"], columns)
+
+
+def column(text: str) -> str:
+    """A text as COPY reads it."""
+    if "\\" in text:
+        text = text.replace("\\", "\\\\")
+    if "\n" in text:
+        text = text.replace("\n", "\\n")
+    if "\t" in text:
+        text = text.replace("\t", "\\t")
+    return text.replace("\r", "\\r")
+
+
+def _properties(properties: dict[str, Any]) -> str:
+    if not isinstance(properties, dict):
+        raise TypeError("properties are no JSON object")
+    return json.dumps(properties, allow_nan=False).replace("\\", "\\\\")
+
+
+def _integer(number: object) -> str:
+    if number is None:
+        return _NULL
+    if type(number) is not int or not -_LARGEST <= number <= _LARGEST:
+        raise ValueError(f"{number!r} is no position")
+    return str(number)
+
+
+def _require_text(record: dict[str, Any], name: str) -> str:
+    text: str | None = record[name]
+    if text is None:
+        raise TypeError(f"its {name} is missing")
+    check_text(f"its {name}", text)
+    return text
+
+
+_RECORDS = {"lifecycle": _lifecycle, "kind": _kind, "item": _item, "alias": _alias}

@@ -1,0 +1,88 @@
+"""What belongs to items that are being settled: held before anything is written, as the schema's first rule asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from detent.knowledge import Item
+from detent.store.database import Connection, fetch
+
+
+class ChangedHands(Exception):
+    """Something changed hands while it was to be held; the transaction has to begin anew."""
+
+
+class Family:
+    """Items that are held, as they are now, by number and by name."""
+
+    def __init__(self, rows: Iterable[Any] = ()) -> None:
+        self._by_id = {row.id: row for row in rows}
+        self._by_name = {(row.kind_id, row.key): row for row in self._by_id.values()}
+
+    def all(self) -> list[Any]:
+        return list(self._by_id.values())
+
+    def named(self, kind: int, key: str) -> Any | None:
+        return self._by_name.get((kind, key))
+
+    def of(self, parent: int) -> list[Any]:
+        """What belongs to an item."""
+        return [row for row in self._by_id.values() if row.parent_id == parent]
+
+    def with_descendants(self, rows: Iterable[Any]) -> list[Any]:
+        """Items, what belongs to them, and so on."""
+        found: dict[int, Any] = {}
+        left = list(rows)
+        while left:
+            row = left.pop()
+            if row.id not in found:
+                found[row.id] = row
+                left += self.of(row.id)
+        return list(found.values())
+
+    def add(self, rows: Iterable[Any]) -> None:
+        for row in rows:
+            self._by_id[row.id] = self._by_name[row.kind_id, row.key] = row
+
+
+async def hold(connection: Connection, parents: Sequence[Item], names: Sequence[tuple[int, str]]) -> Family:
+    """Lock the leases of items that are to be settled, then all that belongs to them and all that is to belong to
+    them, which has these kinds and keys."""
+    await fetch(connection, "join_movers")
+    ids = [row.item_id for row in await fetch(connection, "descendants", {"ids": [item.id for item in parents]})]
+    asked = {"kinds": [kind for kind, _ in names], "keys": [key for _, key in names]}
+    ids = sorted({*ids, *(row.id for row in await fetch(connection, "find", asked))})
+    tokens = sorted({item.token for item in parents})
+    leases = {
+        (row.token, row.state) for row in await fetch(connection, "lock_families", {"tokens": tokens, "ids": ids})
+    }
+    return Family(await _held(connection, ids, leases))
+
+
+async def hold_new(connection: Connection, family: Family, names: Sequence[tuple[int, str]]) -> None:
+    """Hold items that were added since, by this transaction or by another that was quicker."""
+    unheld = [name for name in names if family.named(*name) is None]
+    if unheld:
+        asked = {"kinds": [kind for kind, _ in unheld], "keys": [key for _, key in unheld]}
+        ids = [row.id for row in await fetch(connection, "find", asked)]
+        family.add(await _held(connection, ids, set()))
+
+
+async def hold_all(connection: Connection, ids: Sequence[int]) -> Family:
+    """Lock items and all that belongs to them."""
+    await fetch(connection, "join_movers")
+    found = [row.item_id for row in await fetch(connection, "descendants", {"ids": list(ids)})]
+    numbers = sorted({*ids, *found})
+    leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": numbers})}
+    return Family(await _held(connection, numbers, leases))
+
+
+async def _held(connection: Connection, ids: list[int], leases: set[tuple[int, str]]) -> list[Any]:
+    if not ids:
+        return []
+    places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
+    rows = await fetch(connection, "children", {"ids": ids})
+    if any(row.id not in places and (row.token, row.state) not in leases for row in rows):
+        raise ChangedHands
+    return rows

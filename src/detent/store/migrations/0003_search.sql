@@ -1,0 +1,116 @@
+-- What search needs beside the nodes: an inverted index of their texts, and vectors.
+--
+-- Both are made of parts that are written once and never changed, so that loading never runs at the speed of index
+-- maintenance: fresh content is searched as it is, and turned into indexed parts in the background.
+
+CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
+
+-- The configuration by which a source's texts are split into words and these brought to their stems.
+ALTER TABLE source ADD COLUMN language text NOT NULL DEFAULT 'simple';
+
+-- How the texts of each kind are split; a configuration that this server does not have counts as 'simple'.
+CREATE VIEW text_kind AS
+SELECT kind.id AS kind_id, coalesce(config.cfgname::text, 'simple') AS language
+FROM kind
+JOIN source ON source.id = kind.source_id
+LEFT JOIN pg_ts_config AS config ON config.cfgname = source.language AND pg_ts_config_is_visible(config.oid);
+
+-- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of
+-- such a text, as much of the beginning is searched as it takes.
+CREATE FUNCTION text_words(language text, title text, content text) RETURNS tsvector LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    longest integer;
+BEGIN
+    IF octet_length(content) < 100000 AND octet_length(title) < 100000 THEN
+        RETURN to_tsvector(language::regconfig, title || ' ' || content);
+    END IF;
+    FOREACH longest IN ARRAY ARRAY[1000000, 250000, 60000] LOOP
+        BEGIN
+            RETURN to_tsvector(language::regconfig, left(title || ' ' || content, longest));
+        EXCEPTION WHEN program_limit_exceeded THEN
+            NULL;
+        END;
+    END LOOP;
+    RETURN '';
+END $$;
+
+-- Texts that the index does not know yet, and texts that it knows and that are gone. Written with the nodes.
+CREATE TABLE text_change (
+    text_id     bigint NOT NULL,
+    gone        boolean NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.1);
+CREATE INDEX text_change_order ON text_change (text_id, gone);
+
+-- A block of the index: up to 65,536 texts of one kind. `texts` are their numbers, 8 bytes each, ascending from
+-- `first` to `last`; a text's place among them, from 0, is its ordinal. `lengths` are their numbers of words, 2 bytes
+-- each, at most 65,535; `words` is their sum. `dead` has a bit for each text that is gone, the first in the lowest
+-- bit, or nothing if none is; what it says is taken out of the rest when the block is merged with others.
+CREATE TABLE text_block (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind_id     integer NOT NULL,
+    count       integer NOT NULL,
+    words       bigint NOT NULL,
+    first       bigint NOT NULL,
+    last        bigint NOT NULL,
+    dead_count  integer NOT NULL DEFAULT 0,
+    dead_words  bigint NOT NULL DEFAULT 0,
+    texts       bytea NOT NULL,
+    lengths     bytea NOT NULL,
+    dead        bytea NOT NULL DEFAULT ''
+);
+ALTER TABLE text_block ALTER texts SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL,
+                       ALTER dead SET STORAGE EXTERNAL;
+
+-- Where a term occurs in a block: in `count` texts. `entries` has 5 bytes for each, little-endian: ordinal (2), how
+-- often (1, at most 255), the text's length (2); those where the term weighs most come first, so that the best are
+-- read without the rest. The key begins with the block: a block is then written to the end of the index and taken
+-- from its beginning, however large the index is, and a search looks its few words up in each of the few blocks.
+CREATE TABLE posting (
+    block_id    bigint NOT NULL,
+    term        text COLLATE "C" NOT NULL,
+    count       integer NOT NULL,
+    entries     bytea NOT NULL,
+    PRIMARY KEY (block_id, term)
+) WITH (autovacuum_vacuum_scale_factor = 0.1);
+ALTER TABLE posting ALTER entries SET STORAGE EXTERNAL;
+
+-- An embedding model. Search uses the one that is `current`; the one that is `next` is being filled, and takes
+-- its place when every passage has a vector of it. `generation` is another number whenever the list of its parts is
+-- another: by it, who changes the list knows who still writes by the list before.
+CREATE TABLE model (
+    id          smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    provider    text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL,
+    dimensions  integer NOT NULL CHECK (dimensions > 0),
+    role        text COLLATE "C" NOT NULL CHECK (role IN ('current', 'next', 'former')),
+    generation  integer NOT NULL DEFAULT 0,
+    added_at    timestamptz NOT NULL DEFAULT clock(),
+    UNIQUE (provider, name, dimensions)
+);
+CREATE UNIQUE INDEX model_role ON model (role) WHERE role <> 'former';
+
+-- A table of vectors of one model, named `name`: the `fresh` one, which is written to and has no index on the vectors;
+-- those that are `full`, each of which gets its own in the background; and those that are `leaving`, because their
+-- vectors are being brought together in another one. `count` is how many vectors the index was made of.
+CREATE TABLE vector_part (
+    id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    model_id    smallint NOT NULL REFERENCES model,
+    name        text COLLATE "C" NOT NULL UNIQUE
+                GENERATED ALWAYS AS ('vector_' || model_id::text || '_' || id::text) STORED,
+    role        text COLLATE "C" NOT NULL CHECK (role IN ('fresh', 'full', 'leaving')),
+    count       bigint NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX vector_part_fresh ON vector_part (model_id) WHERE role = 'fresh';
+
+-- What embedding has cost, in tokens, by the worker that spent them: a budget holds across processes and restarts.
+CREATE TABLE spending (
+    owner       text NOT NULL,
+    provider    text COLLATE "C" NOT NULL,
+    tokens      bigint NOT NULL,
+    PRIMARY KEY (provider, owner)
+);
+
+-- What filters and suggestions look things up by.
+CREATE INDEX node_properties ON node USING gin (properties jsonb_path_ops) WHERE properties <> '{}';
+CREATE INDEX node_date ON node ((properties ->> 'date')) WHERE properties ? 'date';
+CREATE INDEX node_title ON node (lower(left(title, 64)) text_pattern_ops);

@@ -1,0 +1,19 @@
+"""What embedding has cost, so that a budget holds across processes and restarts."""
+
+from __future__ import annotations
+
+from detent.store.database import Database
+
+
+class Spending:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def note(self, owner: str, provider: str, tokens: int) -> None:
+        """Keep how many tokens a worker has spent since it began."""
+        await self._database.fetch("note_spending", {"owner": owner, "provider": provider, "tokens": tokens})
+
+    async def elsewhere(self, owner: str, provider: str) -> int:
+        """How many tokens all others have spent, those before them included."""
+        rows = await self._database.fetch("spent_elsewhere", {"owner": owner, "provider": provider})
+        return int(rows[0].tokens)

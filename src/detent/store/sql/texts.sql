@@ -1,0 +1,191 @@
+-- The index of texts: what waits to be indexed, blocks and their postings, and what a search reads of them.
+
+-- name: try_lock_texts
+-- One program at a time changes the blocks; nobody waits for it.
+SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked;
+
+-- name: take_text_changes
+-- Takes changes from the queue, the oldest texts first, until their texts together are large. A text is always taken
+-- before the news that it is gone.
+WITH next AS MATERIALIZED (
+    SELECT ctid AS place, text_id, gone FROM text_change ORDER BY text_id, gone LIMIT %(limit)s
+),
+sized AS (
+    SELECT next.place, next.text_id, next.gone,
+           CASE WHEN next.gone THEN 0
+                ELSE least(coalesce(octet_length(node.title) + octet_length(node.text), 0), 4000000) END AS size
+    FROM next LEFT JOIN node ON node.text_id = next.text_id
+),
+summed AS (
+    SELECT place, sum(size) OVER (ORDER BY text_id, gone ROWS UNBOUNDED PRECEDING) - size AS before FROM sized
+)
+DELETE FROM text_change
+WHERE ctid = ANY (ARRAY (SELECT place FROM summed WHERE before < %(bytes)s))
+RETURNING text_id, gone;
+
+-- name: text_vectors
+-- The words of new texts; those that are gone already are left out.
+SELECT item.kind_id, node.text_id,
+       tsvectorsend(text_words(text_kind.language, node.title, node.text)) AS vector
+FROM unnest(%(texts)s::bigint[]) AS new (text_id)
+JOIN node ON node.text_id = new.text_id
+JOIN item ON item.id = node.item_id
+JOIN text_kind ON text_kind.kind_id = item.kind_id;
+
+-- name: write_text_block
+-- A new block, without its postings.
+INSERT INTO text_block (kind_id, count, words, first, last, texts, lengths)
+VALUES (%(kind)s, %(count)s, %(words)s, %(first)s, %(last)s, %(texts)s, %(lengths)s)
+RETURNING id;
+
+-- name: write_postings
+-- A block's postings, whose entries come in a row.
+INSERT INTO posting (block_id, term, count, entries)
+SELECT %(block)s, line.term, line.count, substring(%(entries)s::bytea FROM 1 + 5 * line.before FOR 5 * line.count)
+FROM unnest(%(terms)s::text[], %(counts)s::integer[], %(befores)s::integer[]) AS line (term, count, before);
+
+-- name: text_blocks_between
+-- The blocks that may have texts whose numbers are between these.
+SELECT id FROM text_block WHERE first <= %(last)s AND last >= %(first)s ORDER BY id;
+
+-- name: text_block
+-- A block's texts.
+SELECT count, texts, lengths, dead FROM text_block WHERE id = %(block)s;
+
+-- name: mark_text_block
+-- Says which of a block's texts are dead.
+UPDATE text_block SET dead = %(dead)s, dead_count = %(dead_count)s, dead_words = %(dead_words)s WHERE id = %(block)s;
+
+-- name: text_block_sizes
+-- How large each block is, and how much of it is dead.
+SELECT id, kind_id, count, words, dead_count, dead_words FROM text_block ORDER BY id;
+
+-- name: packed_postings
+-- All postings of a block in one row, in the order of their terms.
+SELECT coalesce(string_agg(convert_to(term, 'UTF8') || '\x00'::bytea, ''::bytea ORDER BY term), '') AS terms,
+       coalesce(string_agg(int4send(count), ''::bytea ORDER BY term), '') AS counts,
+       coalesce(string_agg(entries, ''::bytea ORDER BY term), '') AS entries
+FROM posting WHERE block_id = %(block)s;
+
+-- name: drop_text_blocks
+-- Removes blocks that were merged into another.
+WITH gone AS (DELETE FROM posting WHERE block_id = ANY (%(blocks)s::bigint[]))
+DELETE FROM text_block WHERE id = ANY (%(blocks)s::bigint[]);
+
+-- name: text_pending
+-- How many texts wait to be indexed; it is not counted further than `most`.
+SELECT count(*) AS count FROM (SELECT FROM text_change WHERE NOT gone ORDER BY text_id LIMIT %(most)s) AS waiting;
+
+-- name: text_statistics
+-- What the index holds.
+SELECT count(*) AS blocks, coalesce(sum(count), 0)::bigint AS texts, coalesce(sum(words), 0)::bigint AS words,
+       coalesce(sum(dead_count), 0)::bigint AS dead_texts, coalesce(sum(dead_words), 0)::bigint AS dead_words
+FROM text_block;
+
+-- name: text_moment
+-- A search sees the index as it is at one moment, whatever is merged meanwhile.
+SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
+
+-- name: text_kinds
+-- How the texts of each kind are split into words.
+SELECT kind_id, language FROM text_kind ORDER BY kind_id;
+
+-- name: text_lexemes
+-- What each part of a query is in each language: its lexemes, and the condition that a text has it as a phrase.
+SELECT language, part.text,
+       tsvector_to_array(to_tsvector(language::regconfig, part.text)) AS lexemes,
+       phraseto_tsquery(language::regconfig, part.text)::text AS condition
+FROM unnest(%(languages)s::text[]) AS language
+CROSS JOIN unnest(%(parts)s::text[]) AS part (text);
+
+-- name: text_blocks
+-- All blocks, for the counts of the whole collection; and which texts of theirs are dead.
+SELECT id, kind_id, count, words, first, last, dead_count, dead_words, dead FROM text_block ORDER BY id;
+
+-- name: posting_counts
+-- In how many texts of each block each of these terms occurs.
+SELECT block.number::integer AS block, wanted.number::integer AS term, posting.count
+FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS block (id, number)
+CROSS JOIN unnest(%(terms)s::text[]) WITH ORDINALITY AS wanted (term, number)
+JOIN posting ON posting.block_id = block.id AND posting.term = wanted.term;
+
+-- name: posting_entries
+-- Slices of postings, each from one entry to before another.
+SELECT slice.number::integer AS number,
+       substring(posting.entries FROM 1 + 5 * slice.start FOR 5 * (slice.stop - slice.start)) AS entries
+FROM unnest(%(blocks)s::bigint[], %(terms)s::text[], %(starts)s::integer[], %(stops)s::integer[])
+     WITH ORDINALITY AS slice (block_id, term, start, stop, number)
+JOIN posting ON posting.block_id = slice.block_id AND posting.term = slice.term
+ORDER BY slice.number;
+
+-- name: texts_waiting
+-- The newest texts that are not indexed yet, at most so many. `near`: not more than so many bytes of text are newer.
+WITH newest AS MATERIALIZED (
+    SELECT text_id FROM text_change WHERE NOT gone ORDER BY text_id DESC LIMIT %(most)s
+),
+sized AS (
+    SELECT newest.text_id, least(coalesce(octet_length(node.title) + octet_length(node.text), 0), 4000000) AS size
+    FROM newest LEFT JOIN node ON node.text_id = newest.text_id
+)
+SELECT text_id, sum(size) OVER (ORDER BY text_id DESC ROWS UNBOUNDED PRECEDING) - size < %(bytes)s AS near FROM sized;
+
+-- name: texts_of_items
+-- The texts of these items, and how large they are.
+SELECT node.text_id, octet_length(node.title) + octet_length(node.text) AS size
+FROM unnest(%(items)s::bigint[]) AS wanted (item_id) JOIN node ON node.item_id = wanted.item_id;
+
+-- name: text_block_numbers
+-- The numbers of all texts of a block.
+SELECT texts FROM text_block WHERE id = %(block)s;
+
+-- name: texts_at
+-- The numbers of the texts at these places.
+SELECT place.number::integer AS number, substring(text_block.texts FROM 1 + 8 * place.ordinal FOR 8) AS text
+FROM unnest(%(blocks)s::bigint[], %(ordinals)s::integer[]) WITH ORDINALITY AS place (block_id, ordinal, number)
+JOIN text_block ON text_block.id = place.block_id
+ORDER BY place.number;
+
+-- name: judge_texts
+-- The texts that are still there, with their items: whether each is what the query wants; and the words of those
+-- that are to be counted, as long as they are not more than so many bytes.
+WITH asked AS MATERIALIZED (
+    SELECT asked.number, node.item_id, item.kind_id, node.text_id, node.title, node.text,
+           kind.language, kind.condition, asked.counted
+           AND sum(octet_length(node.title) + octet_length(node.text))
+               FILTER (WHERE asked.counted) OVER (ORDER BY asked.number ROWS UNBOUNDED PRECEDING)
+               <= %(bytes)s AS counted
+    FROM unnest(%(texts)s::bigint[], %(counted)s::boolean[]) WITH ORDINALITY AS asked (text_id, counted, number)
+    JOIN node ON node.text_id = asked.text_id
+    JOIN item ON item.id = node.item_id
+    JOIN unnest(%(kinds)s::integer[], %(languages)s::text[], %(conditions)s::text[])
+         AS kind (id, language, condition) ON kind.id = item.kind_id
+),
+read AS MATERIALIZED (
+    SELECT asked.number, asked.item_id, asked.kind_id, asked.text_id, asked.condition, asked.counted,
+           CASE WHEN asked.counted OR asked.condition <> ''
+                THEN text_words(asked.language, asked.title, asked.text) END AS words
+    FROM asked
+)
+SELECT item_id, kind_id, text_id,
+       CASE WHEN condition = '' THEN true ELSE words @@ condition::tsquery END AS wanted,
+       CASE WHEN counted THEN tsvectorsend(words) END AS vector
+FROM read ORDER BY number;
+
+-- name: text_snippets
+-- The place in each item's text that shows what was looked for, marked; and the text's beginning. Of a long text,
+-- what is around the first of the words is looked at.
+SELECT node.item_id, left(node.text, 400) AS beginning,
+       ts_headline(text_kind.language::regconfig, translate(place.content, %(marks)s, ''),
+                   websearch_to_tsquery(text_kind.language::regconfig, %(wanted)s), %(options)s) AS snippet
+FROM unnest(%(items)s::bigint[]) AS wanted (item_id)
+JOIN node ON node.item_id = wanted.item_id
+JOIN item ON item.id = node.item_id
+JOIN text_kind ON text_kind.kind_id = item.kind_id
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN octet_length(node.text) <= %(window)s THEN node.text
+                ELSE substr(node.text, greatest(1, coalesce((
+                    SELECT min(found) FROM unnest(%(words)s::text[]) AS word,
+                           strpos(lower(left(node.text, %(reach)s)), word) AS found WHERE found > 0
+                ), 1) - 300), %(window)s) END AS content
+    OFFSET 0
+) AS place;

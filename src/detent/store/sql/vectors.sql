@@ -1,0 +1,280 @@
+-- Vectors: models, their parts, who writes to them, and what is nearest.
+--
+-- A part is a table made at run time. Statements that name one have {part} in its place, and are put together by
+-- `vectors/tables.py`; the others are used as they are.
+
+-- name: models
+-- Every model there ever was, the oldest first.
+SELECT id, provider, name, dimensions, role FROM model ORDER BY id;
+
+-- name: lock_models
+-- One program at a time changes which model is current and which is next. Reading and writing vectors goes on.
+LOCK TABLE model IN SHARE ROW EXCLUSIVE MODE;
+
+-- name: keep_model
+-- A model in its role, new or taken up again.
+INSERT INTO model (provider, name, dimensions, role)
+VALUES (%(provider)s, %(name)s, %(dimensions)s, %(role)s)
+ON CONFLICT (provider, name, dimensions) DO UPDATE SET role = excluded.role
+RETURNING id, provider, name, dimensions, role;
+
+-- name: retire_model
+-- The model goes, and its parts are no longer listed.
+WITH retired AS (
+    UPDATE model SET role = 'former', generation = generation + 1 WHERE id = %(model)s RETURNING id
+)
+DELETE FROM vector_part WHERE model_id IN (SELECT id FROM retired);
+
+-- name: promote_model
+-- The next model becomes the current one.
+UPDATE model SET role = 'current' WHERE id = %(model)s AND role = 'next' RETURNING id;
+
+-- name: vector_list
+-- A model's role, and its parts as they are listed and as they are found: one row for each part, or one without.
+SELECT model.role AS model_role, model.generation, part.id, part.name, part.role, part.count,
+       to_regclass(part.name) IS NOT NULL AS present,
+       EXISTS (SELECT FROM pg_index
+               JOIN pg_class ON pg_class.oid = pg_index.indexrelid
+               JOIN pg_am ON pg_am.oid = pg_class.relam
+               WHERE pg_index.indrelid = to_regclass(part.name) AND pg_am.amname = 'hnsw'
+                 AND pg_index.indisvalid AND pg_index.indisready) AS indexed
+FROM model LEFT JOIN vector_part AS part ON part.model_id = model.id
+WHERE model.id = %(model)s ORDER BY part.id;
+
+-- name: next_generation
+-- The list of the model's parts becomes another one with this transaction; none if the model was retired.
+UPDATE model SET generation = generation + 1 WHERE id = %(model)s AND role <> 'former' RETURNING generation;
+
+-- name: list_part
+-- A new part.
+INSERT INTO vector_part (model_id, role, count) VALUES (%(model)s, %(role)s, %(count)s) RETURNING id, name;
+
+-- name: turn_parts
+-- Parts in another role.
+UPDATE vector_part SET role = %(role)s WHERE id = ANY(%(parts)s::integer[]);
+
+-- name: count_part
+-- How many vectors a part's index was made of.
+UPDATE vector_part SET count = %(count)s WHERE id = %(part)s;
+
+-- name: unlist_parts
+-- Parts that are no longer used. Their tables are dropped when nobody can be reading them any more.
+DELETE FROM vector_part WHERE id = ANY(%(parts)s::integer[]);
+
+-- name: stray_parts
+-- Tables of vectors that are listed nowhere, and the generation that their model has now.
+SELECT pg_class.relname AS name, model.id AS model_id, model.generation
+FROM pg_class
+JOIN model ON model.id = split_part(pg_class.relname, '_', 2)::integer
+WHERE pg_class.relnamespace = 'detent'::regnamespace AND pg_class.relkind = 'r'
+  AND pg_class.relname ~ '^vector_[0-9]{1,5}_[0-9]+$'
+  AND NOT EXISTS (SELECT FROM vector_part WHERE vector_part.name = pg_class.relname)
+ORDER BY 1;
+
+-- name: announce_writer
+-- Until its transaction ends, somebody writes to this model by this generation of the list. Nobody waits for that,
+-- but a switch to another model.
+SELECT pg_advisory_xact_lock_shared(%(writers)s::integer, %(generation)s::integer);
+
+-- name: exclude_writers
+-- Nobody writes to this model by this generation of the list until this transaction ends.
+SELECT pg_advisory_xact_lock(%(writers)s::integer, %(generation)s::integer);
+
+-- name: earlier_writers
+-- How many transactions write to the model by an earlier list.
+SELECT count(*) AS count FROM pg_locks
+WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND classid = %(writers)s::bigint::oid AND objid < %(generation)s::bigint::oid;
+
+-- name: lock_merging
+-- One merge at a time: building an index takes much memory.
+SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked;
+
+-- name: wait_shortly
+-- What follows gives up if it does not get its locks at once, sooner than a deadlock would be looked for.
+SET LOCAL lock_timeout = '500ms';
+
+-- name: halfvec_type
+-- The number of the type of vectors: it is another in each database.
+SELECT 'halfvec'::regtype::oid AS oid;
+
+-- name: make_part
+-- The table of a part.
+CREATE TABLE {part} (hash uuid PRIMARY KEY, vector halfvec({dimensions}) NOT NULL);
+
+-- name: store_part_plain
+-- Vectors stand in the row itself, however long they are: each one is read on the way to the nearest.
+ALTER TABLE {part} ALTER vector SET STORAGE PLAIN;
+
+-- name: drop_part
+-- The table of a part that is used no longer.
+DROP TABLE IF EXISTS {part};
+
+-- name: drop_part_index
+-- What is left of an index that cannot be used.
+DROP INDEX IF EXISTS {index};
+
+-- name: index_part
+-- The index by which a part is searched.
+CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = 16, ef_construction = 64);
+
+-- name: analyze_part
+-- What the planner should know of a part.
+ANALYZE {part};
+
+-- name: build_memory
+-- The memory that an index may be made with, in bytes: 1 GB, but no more than a quarter of what the server counts on
+-- for caching, unless its own setting is more.
+SELECT greatest(pg_size_bytes(current_setting('maintenance_work_mem')),
+                least(pg_size_bytes(current_setting('effective_cache_size')) / 4, 1073741824)) AS bytes;
+
+-- name: set_build
+-- Memory for making an index, as much as it needs and may have, and processes that help. The memory is taken at once
+-- if there are any, so it is not more than needed.
+SELECT set_config('maintenance_work_mem', greatest(67108864, least(%(needed)s::bigint, greatest(
+           pg_size_bytes(current_setting('maintenance_work_mem')),
+           least(pg_size_bytes(current_setting('effective_cache_size')) / 4, 1073741824)
+       ))) / 1024 || 'kB', true) AS memory,
+       set_config('max_parallel_maintenance_workers', greatest(
+           current_setting('max_parallel_maintenance_workers')::integer, %(workers)s
+       )::text, true) AS workers;
+
+-- name: set_build_alone
+-- An index is made by one process.
+SET LOCAL max_parallel_maintenance_workers = 0;
+
+-- name: count_vectors
+-- How many vectors a part has, counted no further than the limit.
+SELECT count(*) AS count FROM (SELECT FROM {part} LIMIT %(limit)s) AS counted;
+
+-- name: sample_part
+-- Of some vectors of a part, taken from all over it, how many there are and how many are still referred to.
+SELECT count(*) AS count,
+       count(*) FILTER (WHERE EXISTS (SELECT FROM embedding WHERE embedding.hash = sampled.hash)) AS used
+FROM (SELECT hash FROM {part} TABLESAMPLE SYSTEM ({percent}) LIMIT 2000) AS sampled;
+
+-- name: write_vectors
+-- Vectors into the fresh part, unless another one has them and stays. They come sorted.
+INSERT INTO {part} (hash, vector)
+SELECT line.hash, line.vector
+FROM unnest(%(hashes)s::uuid[], %(vectors)s::halfvec[]) AS line (hash, vector)
+WHERE {absent}
+ON CONFLICT DO NOTHING;
+
+-- name: rescue_vectors
+-- Vectors out of a part that is leaving into the fresh one.
+INSERT INTO {part} (hash, vector)
+SELECT leaving.hash, leaving.vector
+FROM unnest(%(hashes)s::uuid[]) AS line (hash)
+JOIN {leaving} AS leaving ON leaving.hash = line.hash
+WHERE {absent}
+ON CONFLICT DO NOTHING;
+
+-- name: copy_vectors
+-- Vectors into the fresh part, as fast as it goes.
+COPY {part} (hash, vector) FROM STDIN (FORMAT BINARY);
+
+-- name: gather_vectors
+-- The vectors of a part that is leaving that somebody still refers to.
+INSERT INTO {part} (hash, vector)
+SELECT leaving.hash, leaving.vector FROM {leaving} AS leaving
+WHERE EXISTS (SELECT FROM embedding WHERE embedding.hash = leaving.hash)
+ON CONFLICT DO NOTHING;
+
+-- name: absent_from_part
+-- A condition: the line's vector is not in this part.
+NOT EXISTS (SELECT FROM {part} AS part WHERE part.hash = line.hash);
+
+-- name: known_in_part
+-- Which of these a part has.
+SELECT line.hash FROM unnest(%(hashes)s::uuid[]) AS line (hash) JOIN {part} AS part ON part.hash = line.hash;
+
+-- name: vector_in_part
+-- One vector.
+SELECT part.vector FROM {part} AS part WHERE part.hash = %(hash)s;
+
+-- name: missing_vectors
+-- Texts that a model has no vector of, in the order of their hashes.
+SELECT DISTINCT line.hash FROM embedding AS line
+WHERE line.hash > %(after)s AND {absent}
+ORDER BY line.hash LIMIT %(limit)s;
+
+-- name: count_items
+-- How many items there are of these kinds, roughly: enough to choose a way to search.
+SELECT coalesce(sum(count), 0)::bigint AS count FROM tally WHERE kind_id = ANY(%(kinds)s::integer[]);
+
+-- name: set_search
+-- An index is asked for so many candidates at a time, and for more until enough pass the filter. What an index can
+-- give in order is not sorted instead, however few the planner believes to pass.
+SELECT set_config('hnsw.ef_search', %(candidates)s::text, true) AS candidates,
+       set_config('hnsw.iterative_scan', 'relaxed_order', true) AS goes_on,
+       set_config('hnsw.max_scan_tuples', %(most)s::text, true) AS most,
+       set_config('hnsw.scan_mem_multiplier', '4', true) AS memory,
+       set_config('enable_sort', 'off', true) AS sorts;
+
+-- name: allow_any_plan
+-- For statements that read whole tables.
+SELECT set_config('enable_seqscan', 'on', true) AS scans,
+       set_config('enable_hashjoin', 'on', true) AS hash_joins,
+       set_config('enable_mergejoin', 'on', true) AS merge_joins,
+       set_config('enable_sort', 'on', true) AS sorts;
+
+-- name: nearest
+-- The nearest of what the parts have. One that two parts have, because it was written while parts were merged, is
+-- told once.
+SELECT item_id, hash, min(distance) AS distance FROM ({near}) AS near
+GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
+
+-- name: nearest_among
+-- The nearest of few items, all of them compared.
+WITH wanted AS MATERIALIZED (
+    SELECT embedding.item_id, embedding.hash FROM embedding
+    WHERE embedding.hash IS NOT NULL AND {filter}
+)
+SELECT item_id, hash, min(distance) AS distance FROM ({near}) AS near
+GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
+
+-- name: near_by_index
+-- The nearest of one part, by its index.
+(SELECT embedding.item_id, part.hash, part.vector <=> %(vector)s::halfvec AS distance
+ FROM {part} AS part JOIN embedding ON embedding.hash = part.hash
+ WHERE {filter}
+ ORDER BY part.vector <=> %(vector)s::halfvec LIMIT %(limit)s);
+
+-- name: near_by_scan
+-- The nearest of one part, all of it compared: sorted first, so that only those near enough are looked up.
+(SELECT embedding.item_id, sorted.hash, sorted.distance
+ FROM (SELECT part.hash, part.vector <=> %(vector)s::halfvec AS distance FROM {part} AS part
+       ORDER BY 2 OFFSET 0) AS sorted
+ JOIN embedding ON embedding.hash = sorted.hash
+ WHERE {filter}
+ ORDER BY sorted.distance LIMIT %(limit)s);
+
+-- name: near_among
+-- How near the wanted ones are that one part has.
+SELECT wanted.item_id, wanted.hash, part.vector <=> %(vector)s::halfvec AS distance
+FROM wanted JOIN {part} AS part ON part.hash = wanted.hash;
+
+-- name: of_kinds
+-- A filter: items of these kinds, to begin with.
+embedding.item_id IN (SELECT item.id FROM item WHERE item.kind_id = ANY(%(kinds)s::integer[]));
+
+-- name: of_kinds_each
+-- A filter: items of these kinds, each candidate looked up.
+(SELECT item.kind_id FROM item WHERE item.id = embedding.item_id) = ANY(%(kinds)s::integer[]);
+
+-- name: of_allowed
+-- A filter: these items, few of them.
+embedding.item_id = ANY(%(allowed)s::bigint[]);
+
+-- name: of_allowed_each
+-- A filter: these items, many of them, each candidate looked up. Written as half of an OR it is never turned into a
+-- join, and the planner does not weigh each number.
+(embedding.item_id IN (SELECT unnest(%(allowed)s::bigint[])) OR false);
+
+-- name: part_sizes
+-- How large the tables and indexes of a model's parts are, in bytes.
+SELECT part.id, coalesce(pg_table_size(to_regclass(part.name)), 0) AS table_bytes,
+       coalesce(pg_indexes_size(to_regclass(part.name)), 0) AS index_bytes
+FROM vector_part AS part WHERE part.model_id = %(model)s ORDER BY part.id;

@@ -1,0 +1,139 @@
+"""A query in the words of the index: what PostgreSQL makes of it in each language that the texts are in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from detent.knowledge.query import Query
+from detent.store import arrays
+from detent.store.database import Connection, fetch
+
+Need = Sequence[Sequence[frozenset[str]]]
+"""Of each of these, for one: all of these lexemes."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query for texts of some kinds. In each language it has lexemes to look for, what a text must at least have to
+    meet the query's phrases, lexemes that it must not have, and the condition that it must meet to the letter, '' if
+    there is none."""
+
+    languages: Mapping[int, str]
+    """The language of each kind, of all kinds."""
+    kinds: frozenset[int]
+    """The kinds that are searched."""
+    lexemes: Mapping[str, tuple[str, ...]]
+    needs: Mapping[str, Need]
+    excluded: Mapping[str, tuple[str, ...]]
+    conditions: Mapping[str, str]
+    notes: tuple[str, ...]
+    terms: tuple[str, ...] = field(init=False)
+    """All lexemes of all languages; elsewhere they have their places here as numbers."""
+    numbers: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        named = [*self.lexemes.values(), *self.excluded.values()]
+        terms = tuple(sorted({lexeme for lexemes in named for lexeme in lexemes}))
+        object.__setattr__(self, "terms", terms)
+        object.__setattr__(self, "numbers", {term: number for number, term in enumerate(terms)})
+
+    @property
+    def empty(self) -> bool:
+        return not any(self.lexemes.values())
+
+    @property
+    def conditional(self) -> bool:
+        return any(self.conditions.values())
+
+
+@dataclass
+class _Part:
+    """What a part of the query is in one language."""
+
+    lexemes: Sequence[str]
+    condition: str
+
+
+async def ask(connection: Connection, query: Query, kinds: Collection[int] | None) -> Question:
+    languages = {row.kind_id: row.language for row in await fetch(connection, "text_kinds")}
+    searched = frozenset(languages if kinds is None else languages.keys() & set(kinds))
+    wanted = sorted({languages[kind] for kind in searched})
+    parts = _Parts(await fetch(connection, "text_lexemes", _texts(query, wanted)))
+    lexemes = {language: parts.sought(language, query) for language in wanted}
+    found = any(lexemes.values())
+    return Question(
+        languages,
+        searched,
+        lexemes,
+        {language: parts.needs(language, query) for language in wanted},
+        {language: parts.excluded(language, query) for language in wanted},
+        {language: parts.condition(language, query) for language in wanted},
+        (*query.notes, *(parts.ignored(wanted, query) if found else [_why_nothing(query, bool(wanted))])),
+    )
+
+
+class _Parts:
+    """The parts of a query in each language: the words in one, each phrase and each exclusion in one."""
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._found: dict[str, dict[str, _Part]] = defaultdict(dict)
+        for row in rows:
+            self._found[row.language][row.text] = _Part(row.lexemes, row.condition)
+
+    def sought(self, language: str, query: Query) -> tuple[str, ...]:
+        found = self._found[language]
+        texts = [" ".join(query.words), *query.sought[len(query.words) :]]
+        return tuple(sorted({lexeme for text in texts for lexeme in found[text].lexemes}))
+
+    def needs(self, language: str, query: Query) -> Need:
+        groups = []
+        for alternatives in query.phrases:
+            known = [part for part in map(self._found[language].__getitem__, alternatives) if part.condition]
+            if known:
+                groups.append([need for part in known for need in _least(part)])
+        return groups
+
+    def excluded(self, language: str, query: Query) -> tuple[str, ...]:
+        """Those exclusions that are a single lexeme: whatever has it is out."""
+        parts = [self._found[language][text] for text in query.excluded]
+        return tuple(part.lexemes[0] for part in parts if len(part.lexemes) == 1)
+
+    def condition(self, language: str, query: Query) -> str:
+        """As one text search query. What has only stop words is no condition."""
+        found = self._found[language]
+        groups = [[found[phrase].condition for phrase in alternatives] for alternatives in query.phrases]
+        required = [" | ".join(f"({one})" for one in group if one) for group in groups]
+        excluded = [f"!({found[text].condition})" for text in query.excluded if found[text].condition]
+        return " & ".join([*(f"({group})" for group in required if group), *excluded])
+
+    def ignored(self, languages: Sequence[str], query: Query) -> list[str]:
+        """Notes on phrases and exclusions that have no word to look for."""
+        texts = [*query.sought[len(query.words) :], *query.excluded]
+        empty = [text for text in texts if not any(self._found[language][text].condition for language in languages)]
+        return [f"“{text}” has only words that are too common to be looked for, and is not heeded." for text in empty]
+
+
+def _texts(query: Query, languages: Sequence[str]) -> dict[str, str]:
+    parts = {" ".join(query.words), *query.sought[len(query.words) :], *query.excluded}
+    return {"languages": arrays.texts(languages), "parts": arrays.texts(sorted(parts))}
+
+
+def _least(part: _Part) -> list[frozenset[str]]:
+    """What a text must have for the phrase to be in it: all of its lexemes; or, where a dictionary knows several for
+    one word, any of them."""
+    if "|" in part.condition:
+        return [frozenset([lexeme]) for lexeme in part.lexemes]
+    return [frozenset(part.lexemes)]
+
+
+def _why_nothing(query: Query, kinds: bool) -> str:
+    if not kinds:
+        return "There is nothing to search: no source has brought anything of these kinds yet."
+    if query.sought:
+        return "The query has only words that are too common, or signs; there is nothing to look for."
+    if query.excluded:
+        return "The query only says what must not occur; it needs at least one word to look for."
+    return "The query is empty."

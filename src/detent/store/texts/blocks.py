@@ -1,0 +1,124 @@
+"""Blocks of the index as values: made of texts, made of other blocks, and marked where texts are gone.
+
+A block is written once. Its texts are numbered by ordinals, in the order of their ids. Of each term it has the texts
+where it occurs, those first where it weighs most, by this block's own average length; so whoever reads the beginning
+has the best of them, and knows how good the rest can be at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from detent.store.texts.lexemes import Integers, Occurrences, lengths
+from detent.store.texts.ranking import saturation
+
+MOST_TEXTS = 65_536
+MOST_WORDS = 1 << 23
+"""What a block may have at most, so that merging some needs no more than a few hundred megabytes."""
+
+ENTRY = np.dtype([("ordinal", "<u2"), ("times", "u1"), ("length", "<u2")])
+TEXT = np.dtype(">i8")
+LENGTH = np.dtype("<u2")
+
+GRADES = 65_535
+"""Weights are ordered in so many grades. What follows an entry may weigh more by one grade, not more."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """What is written of a block, and of its postings: `counts` entries for each of `terms`, one after the other."""
+
+    texts: Integers
+    lengths: Integers
+    terms: list[bytes]
+    counts: Integers
+    entries: bytes
+
+    @property
+    def words(self) -> int:
+        return int(self.lengths.sum())
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block as it is read to be merged."""
+
+    block: Block
+    dead: npt.NDArray[np.bool_]
+
+
+def build(texts: Sequence[int], found: Occurrences) -> Block:
+    """A block of these texts, whose ids ascend."""
+    return _pack(np.asarray(texts, np.int64), lengths(found, len(texts)), found)
+
+
+def merge(parts: Sequence[Part]) -> Block | None:
+    """One block of the living texts of several; nothing if none of them lives."""
+    texts = np.concatenate([part.block.texts for part in parts])
+    alive = ~np.concatenate([part.dead for part in parts])
+    if not alive.any():
+        return None
+    order = np.argsort(np.where(alive, texts, np.iinfo(np.int64).max), kind="stable")[: np.count_nonzero(alive)]
+    ordinals = np.full(len(texts), -1, np.int64)
+    ordinals[order] = np.arange(len(order))
+    words = np.concatenate([part.block.lengths for part in parts])
+    return _pack(texts[order], words[order], _together(parts, ordinals))
+
+
+def mark(texts: Integers, dead: npt.NDArray[np.bool_], gone: Integers) -> npt.NDArray[np.bool_]:
+    """Which texts of a block are dead when these are gone as well."""
+    return dead | np.isin(texts, gone)
+
+
+def to_bits(dead: npt.NDArray[np.bool_]) -> bytes:
+    return np.packbits(dead, bitorder="little").tobytes()
+
+
+def from_bits(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
+    if not bits:
+        return np.zeros(count, np.bool_)
+    return np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little").astype(np.bool_)
+
+
+def _together(parts: Sequence[Part], ordinals: Integers) -> Occurrences:
+    """What the parts' postings say, under the new ordinals, without the dead."""
+    numbers: dict[bytes, int] = {}
+    columns = []
+    before = 0
+    for part in parts:
+        terms = [numbers.setdefault(term, len(numbers)) for term in part.block.terms]
+        entries = np.frombuffer(part.block.entries, ENTRY)
+        ordinal = ordinals[entries["ordinal"].astype(np.int64) + before]
+        alive = ordinal >= 0
+        term = np.repeat(np.array(terms, np.int64), part.block.counts)
+        columns.append((term[alive], ordinal[alive], entries["times"][alive].astype(np.int64)))
+        before += len(part.block.texts)
+    term, text, times = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return _without_unused(list(numbers), term, text, times)
+
+
+def _without_unused(terms: list[bytes], term: Integers, text: Integers, times: Integers) -> Occurrences:
+    """The words that only the dead had are forgotten."""
+    used = np.zeros(len(terms), np.bool_)
+    used[term] = True
+    numbers = np.cumsum(used) - 1
+    return Occurrences([terms[number] for number in np.flatnonzero(used).tolist()], numbers[term], text, times)
+
+
+def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:
+    """Orders the lines by term and weight, in one sort: of numbers that have all of a line in their bits."""
+    order = sorted(range(len(found.terms)), key=found.terms.__getitem__)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    weight = saturation(found.times, words[found.text], float(words.mean()))
+    grade = np.rint((1 - weight) * GRADES).astype(np.int64)
+    keys = np.sort(rank[found.term] << 40 | grade << 24 | found.times << 16 | found.text)
+    entries = np.empty(len(keys), ENTRY)
+    ordinal = keys & 0xFFFF
+    entries["ordinal"], entries["times"], entries["length"] = ordinal, keys >> 16 & 0xFF, words[ordinal]
+    counts = np.bincount(keys >> 40, minlength=len(order)).astype(np.int64)
+    return Block(texts, words, [found.terms[number] for number in order], counts, entries.tobytes())

@@ -1,0 +1,177 @@
+"""The writing side of the index: new texts become blocks, gone ones are marked in theirs, and blocks are merged.
+
+Each step is one transaction under one lock, so that it happens wholly or not at all, and never twice. What a step
+has taken from the queue is back there if the step is interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from detent.store import arrays
+from detent.store.database import Connection, Database, fetch
+from detent.store.statements import SQL
+from detent.store.texts import merging
+from detent.store.texts.blocks import LENGTH, MOST_TEXTS, TEXT, Block, Part, build, from_bits, mark, merge, to_bits
+from detent.store.texts.lexemes import read
+
+LOCK = 0x0DE7E27_10
+MOST_BYTES = 1 << 24
+"""How large the texts of one step may be together, so that a step of long texts needs no more memory than others."""
+
+COUNTED = 100_000
+"""Waiting texts are not counted further."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the index holds. `dead_texts` are part of `texts` until their blocks are rewritten."""
+
+    blocks: int
+    texts: int
+    words: int
+    dead_texts: int
+    dead_words: int
+    pending: int
+
+
+class TextIndex:
+    """Takes the changes of texts into blocks, and keeps the blocks few."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def index(self, limit: int = 20_000) -> int:
+        """Take so many changes into the index; returns how many there were. 0 if another program is at it."""
+        async with self._changing() as connection:
+            if connection is None:
+                return 0
+            changes = await fetch(
+                connection, "take_text_changes", {"limit": min(limit, MOST_TEXTS), "bytes": MOST_BYTES}
+            )
+            await self._add(connection, {row.text_id for row in changes if not row.gone})
+            await self._bury(connection, {row.text_id for row in changes if row.gone})
+        return len(changes)
+
+    async def tidy(self, tolerance: float = merging.TOLERANCE) -> bool:
+        """Merge some blocks into one, or rewrite one of which more than this part is dead; whether there was one."""
+        async with self._changing() as connection:
+            if connection is None:
+                return False
+            sizes = [merging.Size(*row) for row in await fetch(connection, "text_block_sizes")]
+            chosen = merging.choose(sizes, tolerance)
+            if not chosen:
+                return False
+            parts = [await _read_part(connection, size.id) for size in chosen]
+            merged = await asyncio.to_thread(merge, parts)
+            await fetch(connection, "drop_text_blocks", {"blocks": arrays.integers(size.id for size in chosen)})
+            if merged is not None:
+                await _write(connection, chosen[0].kind_id, merged)
+        return True
+
+    async def pending(self) -> int:
+        """How many texts wait to be indexed; of more than 100,000 it is 100,000."""
+        rows = await self._database.fetch("text_pending", {"most": COUNTED})
+        return int(rows[0].count)
+
+    async def statistics(self) -> Statistics:
+        rows = await self._database.fetch("text_statistics")
+        return Statistics(**rows[0]._asdict(), pending=await self.pending())
+
+    @contextlib.asynccontextmanager
+    async def _changing(self) -> AsyncIterator[Connection | None]:
+        """A transaction in which blocks may be changed; nothing if another program changes them."""
+        async with self._database.transaction() as connection:
+            locked = await fetch(connection, "try_lock_texts", {"lock": LOCK})
+            yield connection if locked[0].locked else None
+
+    async def _add(self, connection: Connection, texts: set[int]) -> None:
+        if not texts:
+            return
+        rows = await fetch_binary(connection, "text_vectors", {"texts": arrays.integers(sorted(texts))})
+        for kind, block in await asyncio.to_thread(_build, rows):
+            await _write(connection, kind, block)
+
+    async def _bury(self, connection: Connection, texts: set[int]) -> None:
+        """Mark texts dead. One that is in no block was gone before it was indexed."""
+        if not texts:
+            return
+        gone = np.array(sorted(texts), np.int64)
+        span = {"first": int(gone[0]), "last": int(gone[-1])}
+        for row in await fetch(connection, "text_blocks_between", span):
+            await _mark(connection, row.id, gone)
+
+
+async def fetch_binary(connection: Connection, name: str, parameters: Mapping[str, Any]) -> list[Any]:
+    """The rows of a named statement that returns many bytes."""
+    cursor = await connection.execute(SQL[name], parameters, binary=True)
+    return await cursor.fetchall()
+
+
+def _build(rows: Sequence[Any]) -> list[tuple[int, Block]]:
+    """One block for each kind."""
+    kinds = defaultdict(list)
+    for row in sorted(rows, key=lambda row: row.text_id):
+        kinds[row.kind_id].append(row)
+    return [
+        (kind, build([row.text_id for row in some], read([row.vector for row in some]))) for kind, some in kinds.items()
+    ]
+
+
+async def _write(connection: Connection, kind: int, block: Block) -> None:
+    parameters = {
+        "kind": kind,
+        "count": len(block.texts),
+        "words": block.words,
+        "first": int(block.texts[0]),
+        "last": int(block.texts[-1]),
+        "texts": block.texts.astype(TEXT).tobytes(),
+        "lengths": block.lengths.astype(LENGTH).tobytes(),
+    }
+    rows = await fetch(connection, "write_text_block", parameters)
+    postings = {
+        "block": rows[0].id,
+        "terms": arrays.texts(term.decode() for term in block.terms),
+        "counts": arrays.integers(block.counts.tolist()),
+        "befores": arrays.integers(_before(block.counts.tolist())),
+        "entries": block.entries,
+    }
+    await fetch(connection, "write_postings", postings)
+
+
+def _before(counts: Iterable[int]) -> Iterable[int]:
+    total = 0
+    for count in counts:
+        yield total
+        total += count
+
+
+async def _read_part(connection: Connection, block: int) -> Part:
+    (row,) = await fetch_binary(connection, "text_block", {"block": block})
+    (packed,) = await fetch_binary(connection, "packed_postings", {"block": block})
+    contents = Block(
+        np.frombuffer(row.texts, TEXT).astype(np.int64),
+        np.frombuffer(row.lengths, LENGTH).astype(np.int64),
+        packed.terms.split(b"\0")[:-1],
+        np.frombuffer(packed.counts, ">i4").astype(np.int64),
+        packed.entries,
+    )
+    return Part(contents, from_bits(row.dead, row.count))
+
+
+async def _mark(connection: Connection, block: int, gone: np.typing.NDArray[np.int64]) -> None:
+    (row,) = await fetch_binary(connection, "text_block", {"block": block})
+    before = from_bits(row.dead, row.count)
+    dead = mark(np.frombuffer(row.texts, TEXT).astype(np.int64), before, gone)
+    if (dead == before).all():
+        return
+    words = int(np.frombuffer(row.lengths, LENGTH)[dead].sum())
+    marked = {"block": block, "dead": to_bits(dead), "dead_count": int(dead.sum()), "dead_words": words}
+    await fetch(connection, "mark_text_block", marked)

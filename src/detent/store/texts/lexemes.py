@@ -1,0 +1,121 @@
+"""Reading what PostgreSQL made of many texts: the binary form of its `tsvector`.
+
+A vector is a count, and then for each lexeme its bytes, a zero, the number of its positions, and these, two bytes
+each. Where one ends is only known when it was read. So the vectors are read side by side: the first lexeme of all of
+them in one go, then the second of all that have one, and so on, which NumPy does as fast as if it were one.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+
+AT_ONCE = 1 << 22
+"""Bytes of vectors that are read side by side."""
+
+FEW = 16
+"""Of so few vectors, one after the other is read faster than side by side."""
+
+MOST_TIMES = 255
+LONGEST = 65_535
+"""How often a term counts in a text at most, and how many words its length."""
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Which term occurs how often in which text: one line for each pair, in no order. `terms` are named once; the
+    lines have their numbers, and the texts' places in what was read."""
+
+    terms: list[bytes]
+    term: Integers
+    text: Integers
+    times: Integers
+
+
+def read(vectors: Sequence[bytes]) -> Occurrences:
+    """All the lexemes of these vectors."""
+    numbers: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
+    parts = [(np.zeros(0, np.int64),) * 3]
+    for first, some in _portions(vectors):
+        buffer = b"".join(some)
+        text, start, end, times = _scan(buffer, np.array([len(vector) for vector in some]))
+        named = (numbers[buffer[a:b]] for a, b in zip(start.tolist(), end.tolist(), strict=True))
+        parts.append((np.fromiter(named, np.int64, len(start)), text + first, times))
+    term, text, times = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Occurrences(list(numbers), term, text, times)
+
+
+def tally(vectors: Sequence[bytes], terms: Sequence[str]) -> tuple[Integers, Integers]:
+    """How often each of these terms occurs in each of the vectors' texts, and how long the texts are."""
+    found = read(vectors)
+    columns = {term.encode(): column for column, term in enumerate(terms)}
+    column = np.array([columns.get(term, -1) for term in found.terms], np.int64)[found.term]
+    times = np.zeros((len(vectors), len(terms)), np.int64)
+    known = column >= 0
+    times[found.text[known], column[known]] = found.times[known]
+    return times, lengths(found, len(vectors))
+
+
+def lengths(found: Occurrences, texts: int) -> Integers:
+    """How many words each text has."""
+    return np.minimum(np.bincount(found.text, found.times, texts), LONGEST).astype(np.int64)
+
+
+def _portions(vectors: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
+    """The vectors in portions of a size that is read at once, each with the place of its first."""
+    first = size = 0
+    for place, vector in enumerate(vectors):
+        if size and size + len(vector) > AT_ONCE:
+            yield first, vectors[first:place]
+            first, size = place, 0
+        size += len(vector)
+    if vectors:
+        yield first, vectors[first:]
+
+
+def _scan(buffer: bytes, sizes: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+    """Of each lexeme, the text it is in, where its bytes start and end, and how often it occurs."""
+    data = np.frombuffer(buffer, np.uint8)
+    begin = np.cumsum(sizes) - sizes
+    lexemes = np.frombuffer(data[begin[:, None] + np.arange(4)].tobytes(), ">i4").astype(np.int64)
+    order = np.argsort(-lexemes, kind="stable")
+    going = np.searchsorted(-lexemes[order], -np.arange(lexemes.max(initial=0)))  # how many have a lexeme number n
+    steps = int(np.count_nonzero(going >= FEW))
+    zero = _next_zero(data)
+    place = begin[order] + 4
+    text, start, end, times = (np.empty(int(lexemes.sum()), np.int64) for _ in range(4))
+    done = 0
+    for many in going[:steps].tolist():
+        here = place[:many]
+        stop = zero[here]
+        positions = data[stop + 1].astype(np.int64) << 8 | data[stop + 2]
+        filled = slice(done, done + many)
+        text[filled], start[filled], end[filled], times[filled] = order[:many], here, stop, positions
+        place[:many] = stop + 3 + 2 * positions
+        done += many
+    for nth in range(int(going[steps]) if steps < len(going) else 0):
+        for line in _rest(buffer, int(place[nth]), int(lexemes[order[nth]]) - steps):
+            text[done], (start[done], end[done], times[done]) = order[nth], line
+            done += 1
+    return text, start, end, np.clip(times, 1, MOST_TIMES)
+
+
+def _rest(buffer: bytes, place: int, lexemes: int) -> Iterator[tuple[int, int, int]]:
+    for _ in range(lexemes):
+        end = buffer.index(0, place)
+        positions = buffer[end + 1] << 8 | buffer[end + 2]
+        yield place, end, positions
+        place = end + 3 + 2 * positions
+
+
+def _next_zero(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+    """For each place, where the next zero byte is."""
+    places = np.where(data == 0, np.arange(len(data), dtype=np.int32), np.int32(len(data)))
+    return np.minimum.accumulate(places[::-1])[::-1]

@@ -1,0 +1,149 @@
+"""What one search reads of the blocks: counts of all, slices of the postings of its terms, and who is at a place.
+
+The texts of the blocks that are searched are numbered in a row, block after block: a text's number there is its
+place in the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from detent.store import arrays
+from detent.store.database import Connection
+from detent.store.texts.asking import Question
+from detent.store.texts.blocks import ENTRY, TEXT, from_bits
+from detent.store.texts.index import fetch_binary
+from detent.store.texts.ranking import Flags, Integers, Slices, share
+
+
+class Postings:
+    """The postings of a question's terms. Each time more of them are read, from where the last reading ended."""
+
+    def __init__(self, connection: Connection, question: Question, blocks: Sequence[Any], counts: Integers) -> None:
+        self._connection = connection
+        self._question = question
+        searched = [number for number, block in enumerate(blocks) if block.kind_id in question.kinds]
+        self.texts = sum(block.count - block.dead_count for block in blocks)
+        self.words = sum(block.words - block.dead_words for block in blocks)
+        self.containing: Integers = counts.sum(axis=0)
+        """In how many texts each term occurs, dead ones included."""
+        self.blocks = [blocks[number] for number in searched]
+        self.starts = np.concatenate([[0], np.cumsum([block.count for block in self.blocks])]).astype(np.int64)
+        self._all = counts[searched]
+        self._counts = np.where(self._wanted(), self._all, 0)
+        """How many entries each block has of each term that is looked for in it."""
+        self._read = np.zeros_like(self._counts)
+        self._pieces: dict[tuple[int, int], list[bytes]] = {}
+        self.entries_read = 0
+
+    @classmethod
+    async def open(cls, connection: Connection, question: Question) -> Self:
+        blocks = await fetch_binary(connection, "text_blocks", {})
+        counts = np.zeros((len(blocks), len(question.terms)), np.int64)
+        wanted = {"blocks": arrays.integers(row.id for row in blocks), "terms": arrays.texts(question.terms)}
+        for row in await fetch_binary(connection, "posting_counts", wanted):
+            counts[row.block - 1, row.term - 1] = row.count
+        return cls(connection, question, blocks, counts)
+
+    @property
+    def exhausted(self) -> bool:
+        return bool((self._read >= self._counts).all())
+
+    def in_language(self, language: str) -> Flags:
+        """Which places have texts in this language."""
+        same = np.array([self._language(block) == language for block in self.blocks], np.bool_)
+        return np.repeat(same, np.diff(self.starts))
+
+    async def read(self, budget: int) -> Slices:
+        """The best entries of each term, so many in all; what was read before is part of them."""
+        totals = self._counts.sum(axis=0)
+        shares = np.array(share(totals.tolist(), budget), np.int64)
+        stops = -(-self._counts * shares // np.maximum(totals, 1))  # rounded up, so that no block is left out
+        stops = np.maximum(np.minimum(stops, self._counts), self._read)
+        await self._fetch(stops)
+        return self._slices()
+
+    async def presence(self, term: int) -> Flags:
+        """Which texts have a term: its whole postings are read."""
+        stops = self._read.copy()
+        stops[:, term] = self._all[:, term]
+        await self._fetch(stops)
+        flags = np.zeros(int(self.starts[-1]), np.bool_)
+        for block in np.flatnonzero(self._all[:, term]).tolist():
+            entries = np.frombuffer(b"".join(self._pieces[block, term]), ENTRY)
+            flags[entries["ordinal"].astype(np.int64) + self.starts[block]] = True
+        return flags
+
+    def dead(self) -> Flags | None:
+        """Which texts are gone; nothing if none is."""
+        if not any(block.dead_count for block in self.blocks):
+            return None
+        return np.concatenate([from_bits(block.dead, block.count) for block in self.blocks])
+
+    async def holding(self, texts: Integers) -> Flags:
+        """Which places have one of these texts, whose numbers ascend."""
+        flags = np.zeros(int(self.starts[-1]), np.bool_)
+        for number, block in enumerate(self.blocks):
+            first, last = np.searchsorted(texts, [block.first, block.last + 1])
+            if first < last:
+                (row,) = await fetch_binary(self._connection, "text_block_numbers", {"block": block.id})
+                own = np.frombuffer(row.texts, TEXT).astype(np.int64)
+                flags[self.starts[number] : self.starts[number + 1]] = np.isin(own, texts[first:last])
+        return flags
+
+    async def texts_at(self, places: Integers) -> list[int]:
+        """The numbers of the texts at these places, in the same order."""
+        homes = np.searchsorted(self.starts, places, side="right") - 1
+        wanted = {
+            "blocks": arrays.integers(self.blocks[home].id for home in homes.tolist()),
+            "ordinals": arrays.integers((places - self.starts[homes]).tolist()),
+        }
+        rows = await fetch_binary(self._connection, "texts_at", wanted)
+        return [int.from_bytes(row.text, "big") for row in rows]
+
+    def _wanted(self) -> Flags:
+        """Which terms are looked for in which block: those of its language."""
+        numbers, lexemes = self._question.numbers, self._question.lexemes
+        flags = np.zeros((len(self.blocks), len(numbers)), np.bool_)
+        for number, block in enumerate(self.blocks):
+            flags[number, [numbers[lexeme] for lexeme in lexemes[self._language(block)]]] = True
+        return flags
+
+    def _language(self, block: Any) -> str:
+        return self._question.languages[block.kind_id]
+
+    async def _fetch(self, stops: Integers) -> None:
+        """Read on in each posting until before that entry."""
+        places = np.argwhere(stops > self._read).tolist()
+        if not places:
+            return
+        wanted = {
+            "blocks": arrays.integers(self.blocks[block].id for block, _ in places),
+            "terms": arrays.texts(self._question.terms[term] for _, term in places),
+            "starts": arrays.integers(int(self._read[block, term]) for block, term in places),
+            "stops": arrays.integers(int(stops[block, term]) for block, term in places),
+        }
+        for row in await fetch_binary(self._connection, "posting_entries", wanted):
+            block, term = places[row.number - 1]
+            self._pieces.setdefault((block, term), []).append(row.entries)
+            self.entries_read += len(row.entries) // ENTRY.itemsize
+        self._read = stops
+
+    def _slices(self) -> Slices:
+        sought = {place: pieces for place, pieces in self._pieces.items() if self._counts[place]}
+        block, term = np.array(list(sought), np.int64).reshape(-1, 2).T
+        entries = np.frombuffer(b"".join(piece for pieces in sought.values() for piece in pieces), ENTRY)
+        averages = np.array([row.words / row.count for row in self.blocks], np.float64)
+        return Slices(
+            block,
+            term,
+            self._read[block, term],
+            self._counts[block, term],
+            averages[block],
+            entries["ordinal"].astype(np.int64),
+            entries["times"].astype(np.int64),
+            entries["length"].astype(np.int64),
+        )

@@ -1,0 +1,139 @@
+"""BM25, as Lucene and bm25s reckon it: how much a word says about a text, and which texts come first.
+
+A text's score is, summed over the query's words, the word's rarity in the collection times its saturation in the
+text. Of a common word only the best entries are read. A text in which it was not seen may still have it, yet not
+weigh more than the last entry read: so each text has a bound, which is its score if nothing about it is unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Integers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+K1 = 1.5
+B = 0.75
+
+DENSE = 1 << 23
+"""Up to so many texts, an array with a place for each is faster than sorting those that were found."""
+
+ROUNDING = 2 / 65_535
+"""By how much an entry may weigh more than the one before it."""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What scores depend on beside the text itself: how many texts there are, how long they are on average, and
+    how rare each term of the query is."""
+
+    texts: int
+    average: float
+    rarity: Numbers
+
+
+@dataclass(frozen=True)
+class Slices:
+    """The beginnings of some postings: of each the block (its place in the search), the term, how many of its
+    entries were read, how many there are, and the block's own average length; and the entries of all, in a row."""
+
+    block: Integers
+    term: Integers
+    read: Integers
+    count: Integers
+    average: Numbers
+    ordinals: Integers
+    times: Integers
+    lengths: Integers
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Texts that were found: their places among all texts of the search, their bounds, and whether these are exact."""
+
+    places: Integers
+    bounds: Numbers
+    exact: Flags
+
+    def best(self, many: int) -> Candidates:
+        """The best of them, in order; all if there are not more."""
+        chosen = np.arange(len(self.places))
+        if many < len(chosen):
+            chosen = np.argpartition(-self.bounds, many)[:many]
+        order = chosen[np.lexsort((self.places[chosen], -self.bounds[chosen]))]
+        return Candidates(self.places[order], self.bounds[order], self.exact[order])
+
+
+def saturation(times: Integers, lengths: Integers, average: float | Numbers) -> Numbers:
+    """How much a word that occurs so many times says in a text of that length; from 0 to 1."""
+    average = np.maximum(average, 1e-9)
+    return times / (times + K1 * (1 - B + B * lengths / average))
+
+
+def rarity(texts: int, containing: int) -> float:
+    """How much a word says that occurs in so many of the texts. Dead texts may be counted as containing it."""
+    containing = min(containing, texts)
+    return math.log(1 + (texts - containing + 0.5) / (containing + 0.5))
+
+
+def share(counts: Sequence[int], budget: int) -> list[int]:
+    """How many entries of each term are read: all of the rare ones, and of the common ones equally many."""
+    shares = [0] * len(counts)
+    left = budget
+    for done, term in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
+        shares[term] = min(counts[term], max(1, left // (len(counts) - done)))
+        left -= shares[term]
+    return shares
+
+
+def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Flags | None) -> Candidates:
+    """The texts that the slices name, of those that are allowed. `starts` are the places of each block's first text,
+    and at the end that of the first after them all."""
+    truncated = slices.read < slices.count
+    cuts = np.where(truncated, _cuts(slices, collection), 0.0)
+    blocks = len(starts) - 1
+    unknown = np.bincount(slices.block[truncated], minlength=blocks)
+    most = np.bincount(slices.block, cuts, blocks)
+    places = slices.ordinals + np.repeat(starts[slices.block], slices.read)
+    weights = saturation(slices.times, slices.lengths, collection.average)
+    weights = weights * np.repeat(collection.rarity[slices.term], slices.read) - np.repeat(cuts, slices.read)
+    partial = np.repeat(truncated, slices.read)
+    if allowed is not None:
+        kept = allowed[places]
+        places, weights, partial = places[kept], weights[kept], partial[kept]
+    found, total = _totals(places, int(starts[-1]))
+    if not truncated.any():
+        return Candidates(found, total(weights), np.ones(len(found), np.bool_))
+    home = np.searchsorted(starts, found, side="right") - 1
+    return Candidates(found, total(weights) + most[home], total(partial.astype(np.float64)) == unknown[home])
+
+
+def _cuts(slices: Slices, collection: Collection) -> Numbers:
+    """How much an entry that was not read can add to a score. The order of entries is by the block's own average
+    length; by the collection's, one weighs more at most as much as if its whole denominator were in proportion."""
+    last = np.cumsum(slices.read) - 1
+    weight = np.minimum(saturation(slices.times[last], slices.lengths[last], slices.average) + ROUNDING, 1.0)
+    proportion = np.minimum(slices.average / max(collection.average, 1e-9), 1.0)
+    cuts: Numbers = collection.rarity[slices.term] / (1 + proportion * (1 - weight) / weight)
+    return cuts
+
+
+def _totals(places: Integers, size: int) -> tuple[Integers, Callable[[Numbers], Numbers]]:
+    """The different places, ascending, and what adds numbers up that belong to them."""
+    if size <= DENSE:
+        present = np.zeros(size, np.bool_)
+        present[places] = True
+        found = np.flatnonzero(present)
+        return found, lambda numbers: _added(places, numbers, size)[found]
+    found, nth = np.unique(places, return_inverse=True)
+    return found, lambda numbers: _added(nth, numbers, len(found))
+
+
+def _added(places: Integers, numbers: Numbers, size: int) -> Numbers:
+    return np.bincount(places, numbers, size).astype(np.float64, copy=False)

@@ -1,0 +1,249 @@
+"""Finding texts: the best of the postings, ranked, and each looked at before it is called a hit.
+
+A search reads a bounded number of entries, the best of each word. From these come candidates with bounds of their
+scores. In the order of the bounds they are looked up: those that are gone, or do not meet the query to the letter,
+drop out; of those that may have more of a common word than was read, the words are counted anew. It ends as soon as
+no other candidate can be better than the last hit, and reads on if there are not enough.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection as Some
+from dataclasses import dataclass
+
+import numpy as np
+
+from detent.knowledge.query import Query
+from detent.store.database import Connection, Database, fetch
+from detent.store.texts import ranking
+from detent.store.texts.asking import Question, ask
+from detent.store.texts.index import COUNTED
+from detent.store.texts.postings import Postings
+from detent.store.texts.ranking import Candidates, Collection, Flags
+from detent.store.texts.reading import Reader, Reading
+
+BUDGET = 131_072
+"""Entries that are read for a query at first; each further reading is four times as much."""
+
+RECOUNTED = 200
+"""After so many texts that were counted anew, no more are, even if one of them might be better."""
+
+VERIFIED = 20_000
+"""How many candidates are looked at for a phrase or an exclusion."""
+
+Check = Callable[[Connection, Sequence[int]], Awaitable[Some[int]]]
+"""Which of these items may be found; asked about the best, in order, on the search's own connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextHit:
+    item_id: int
+    text_id: int
+    score: float
+
+
+@dataclass(frozen=True)
+class TextHits:
+    """The best hits, best first; the lexemes that were looked for in each language; what the reader should know;
+    how many entries of the index were read; and the bound of scores, which a text comes near that has every word."""
+
+    hits: tuple[TextHit, ...]
+    lexemes: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    entries_read: int = 0
+    bound: float = 0.0
+
+
+class TextSearch:
+    def __init__(self, database: Database, *, budget: int = BUDGET) -> None:
+        self._database = database
+        self._budget = budget
+
+    async def search(
+        self,
+        query: Query,
+        *,
+        limit: int,
+        kinds: Some[int] | None = None,
+        allowed: Some[int] | None = None,
+        check: Check | None = None,
+    ) -> TextHits:
+        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check."""
+        async with self._database.connection() as connection, connection.transaction():
+            await fetch(connection, "text_moment")
+            question = await ask(connection, query, kinds)
+            if question.empty or limit < 1:
+                return TextHits((), question.lexemes, question.notes)
+            return await _Search(connection, question, limit, allowed, check).run(self._budget)
+
+    async def meeting(self, query: Query, items: Some[int]) -> set[int]:
+        """Which of these items have the query's phrases, and nothing of what it excludes."""
+        async with self._database.connection() as connection, connection.transaction():
+            await fetch(connection, "text_moment")
+            question = await ask(connection, query, None)
+            if not question.conditional:
+                return set(items)
+            reader = Reader(connection, question)
+            numbers = (await reader.texts_of(items)).tolist()
+            found = await reader.read(numbers, [False] * len(numbers))
+            return {text.item_id for text in found.texts if text.wanted}
+
+
+class _Search:
+    """One search, at one moment of the database."""
+
+    def __init__(
+        self, connection: Connection, question: Question, limit: int, allowed: Some[int] | None, check: Check | None
+    ) -> None:
+        self._connection = connection
+        self._question = question
+        self._limit = limit
+        self._allowed = None if allowed is None else frozenset(allowed)
+        self._check = check
+        self._reader = Reader(connection, question)
+        self._collection = Collection(0, 0.0, np.zeros(0))
+        self._hits: list[TextHit] = []
+        self._notes = list(question.notes)
+        self._recounted = self._verified = 0
+
+    async def run(self, budget: int) -> TextHits:
+        postings = await Postings.open(self._connection, self._question)
+        waiting, more = await self._reader.waiting()
+        if more:
+            await self._tell_waiting()
+        self._collection = _collection(postings, waiting)
+        few = await self._reader.few(self._allowed)
+        if few is not None:
+            await self._take(few)
+        else:
+            await self._take(waiting)
+            await self._search_blocks(postings, budget)
+        hits = heapq.nsmallest(self._limit, self._hits, key=lambda hit: (-hit.score, hit.item_id))
+        return TextHits(tuple(hits), self._question.lexemes, tuple(self._notes), postings.entries_read, self._bound())
+
+    def _bound(self) -> float:
+        rarity, numbers = self._collection.rarity, self._question.numbers
+        sums = [sum(rarity[numbers[word]] for word in words) for words in self._question.lexemes.values()]
+        return float(max(sums, default=0.0))
+
+    async def _tell_waiting(self) -> None:
+        rows = await fetch(self._connection, "text_pending", {"most": COUNTED})
+        many = f"{rows[0].count:,}" if rows[0].count < COUNTED else f"{COUNTED:,} or more"
+        self._notes.append(f"{many} texts are not indexed yet; only the newest of them were searched.")
+
+    async def _search_blocks(self, postings: Postings, budget: int) -> None:
+        allowed = await self._places_allowed(postings, budget)
+        while not (postings.exhausted and postings.entries_read == 0):
+            slices = await postings.read(budget)
+            candidates = ranking.gather(slices, self._collection, postings.starts, allowed)
+            if await self._look_through(postings, candidates) or postings.exhausted:
+                return
+            if allowed is None:
+                allowed = np.ones(int(postings.starts[-1]), np.bool_)
+            allowed[candidates.places] = False
+            budget *= 4
+
+    async def _look_through(self, postings: Postings, candidates: Candidates) -> bool:
+        """Take hits from the candidates; whether there are enough, and none can be better."""
+        size = self._limit + (16 if candidates.exact.all() else 84)
+        ordered = candidates.best(self._limit + 1000)
+        done = 0
+        while done < len(candidates.places):
+            if done >= len(ordered.places):
+                ordered = candidates.best(len(candidates.places))
+            await self._look_at(postings, ordered, slice(done, done + size))
+            done = min(done + size, len(ordered.places))
+            if self._is_enough(float(ordered.bounds[done]) if done < len(ordered.places) else 0.0):
+                return True
+            size = min(2 * size, 2000)
+        return False
+
+    def _is_enough(self, bound: float) -> bool:
+        if self._question.conditional and self._verified >= VERIFIED:
+            self._notes.append(f"Only the best {VERIFIED:,} candidates were compared with the query's phrases.")
+            return True
+        if len(self._hits) < self._limit:
+            return False
+        last = heapq.nlargest(self._limit, (hit.score for hit in self._hits))[-1]
+        return last >= bound or self._recounted >= RECOUNTED
+
+    async def _look_at(self, postings: Postings, ordered: Candidates, some: slice) -> None:
+        numbers = await postings.texts_at(ordered.places[some])
+        bounds = dict(zip(numbers, ordered.bounds[some].tolist(), strict=True))
+        counted = ~ordered.exact[some] & (self._recounted < RECOUNTED)
+        self._verified += len(numbers)
+        self._recounted += int(counted.sum())
+        await self._take(await self._reader.read(numbers, counted.tolist()), bounds)
+
+    async def _take(self, reading: Reading, bounds: Mapping[int, float] | None = None) -> None:
+        """Make hits of those texts that are wanted and allowed. Those that were not counted have their bounds."""
+        scores = {**(bounds or {}), **reading.scores(self._collection)}
+        found = [
+            TextHit(text.item_id, text.text_id, scores[text.text_id])
+            for text in reading.texts
+            if text.wanted and text.kind_id in self._question.kinds and scores[text.text_id] > 0
+        ]
+        if self._allowed is not None:
+            found = [hit for hit in found if hit.item_id in self._allowed]
+        if self._check is not None and found:
+            passing = set(await self._check(self._connection, [hit.item_id for hit in found]))
+            found = [hit for hit in found if hit.item_id in passing]
+        self._hits.extend(found)
+
+    async def _places_allowed(self, postings: Postings, budget: int) -> Flags | None:
+        """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
+        dead = postings.dead()
+        allowed = None if dead is None else ~dead
+        flags = [await _meeting(postings, self._question, budget), await _without(postings, self._question)]
+        if self._allowed is not None:
+            flags.append(await postings.holding(await self._reader.texts_of(self._allowed)))
+        for some in flags:
+            if some is not None:
+                allowed = some if allowed is None else allowed & some
+        return allowed
+
+
+def _collection(postings: Postings, waiting: Reading) -> Collection:
+    """What is true of all texts, those that wait included."""
+    texts = postings.texts + len(waiting.lengths)
+    words = postings.words + int(waiting.lengths.sum())
+    containing = postings.containing + (waiting.times > 0).sum(axis=0)
+    rarity = np.array([ranking.rarity(texts, many) for many in containing.tolist()], np.float64)
+    return Collection(texts, words / max(texts, 1), rarity)
+
+
+async def _meeting(postings: Postings, question: Question, budget: int) -> Flags | None:
+    """Which places have the words of the phrases that must occur; nothing if there are no phrases."""
+    if not any(question.needs.values()):
+        return None
+    flags = np.ones(int(postings.starts[-1]), np.bool_)
+    for language, needs in question.needs.items():
+        for alternatives in needs:
+            either = np.zeros_like(flags)
+            for lexemes in alternatives:
+                either |= await _having(postings, [question.numbers[lexeme] for lexeme in lexemes], budget)
+            flags &= either | ~postings.in_language(language)
+    return flags
+
+
+async def _without(postings: Postings, question: Question) -> Flags | None:
+    """Which places have none of the words that must not occur; nothing if there are no such words."""
+    if not any(question.excluded.values()):
+        return None
+    flags = np.ones(int(postings.starts[-1]), np.bool_)
+    for language, lexemes in question.excluded.items():
+        for lexeme in lexemes:
+            flags &= ~(await postings.presence(question.numbers[lexeme]) & postings.in_language(language))
+    return flags
+
+
+async def _having(postings: Postings, terms: Sequence[int], budget: int) -> Flags:
+    """Which places have the rarest of these terms, and those others that are not too common to be read."""
+    ordered = sorted(terms, key=lambda term: int(postings.containing[term]))
+    flags = await postings.presence(ordered[0])
+    for term in ordered[1:]:
+        if postings.containing[term] <= budget:
+            flags &= await postings.presence(term)
+    return flags

@@ -1,0 +1,162 @@
+"""Search: the items whose texts are nearest to a vector, by the angle between them.
+
+Each part with an index is asked for its nearest, each without one is compared as a whole, and the nearest of all of
+them are told. A filter is applied while an index is asked, which goes on until enough has passed. Where a filter
+leaves few items, those are compared and no index is asked; and where an index was asked and gave too few, everything
+that the filter leaves is compared too, so that what exists is found, however rare it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import numpy as np
+from psycopg import sql
+
+from detent.store.database import Connection, Database, fetch
+from detent.store.vectors import parts, wire
+from detent.store.vectors.models import Model, ModelRetired
+from detent.store.vectors.parts import Listing, Part
+from detent.store.vectors.tables import all_of, compose, run, union
+from detent.store.vectors.wire import Numbers
+
+FEW = 10_000
+"""A filter that leaves at most so many items is answered by comparing those."""
+
+SMALL = 200_000
+"""A part that lost its index is compared as a whole if it is smaller: that takes a tenth of a second."""
+
+_CANDIDATES, _MOST_CANDIDATES = 200, 1000
+_MOST_SCANNED = 20_000
+
+
+class VectorHit(NamedTuple):
+    item_id: int
+    hash: UUID
+    similarity: float
+
+
+@dataclass(frozen=True)
+class VectorHits:
+    """What is nearest, best first. `notes` say what could not be searched as it should, a sentence each."""
+
+    hits: list[VectorHit]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which items are wanted: those of these kinds, those allowed, or both; None allows all."""
+
+    kinds: Collection[int] | None
+    allowed: Collection[int] | None
+
+    def __bool__(self) -> bool:
+        return self.kinds is not None or self.allowed is not None
+
+    def condition(self, *, each: bool) -> sql.Composed:
+        """What is asked of an item: of each one that is near, or to begin with."""
+        conditions = []
+        if self.kinds is not None:
+            conditions.append(compose("of_kinds_each" if each else "of_kinds"))
+        if self.allowed is not None:
+            conditions.append(compose("of_allowed_each" if each or len(self.allowed) > FEW else "of_allowed"))
+        return all_of(conditions)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {"kinds": list(self.kinds or ()), "allowed": wire.integers(self.allowed or ())}
+
+    async def is_narrow(self, connection: Connection) -> bool:
+        if self.allowed is not None and len(self.allowed) <= FEW:
+            return True
+        if self.kinds is None:
+            return False
+        [row] = await fetch(connection, "count_items", {"kinds": list(self.kinds)})
+        return bool(row.count <= FEW)
+
+
+class Search:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def nearest(
+        self,
+        model: Model,
+        vector: Numbers,
+        *,
+        limit: int,
+        kinds: Collection[int] | None = None,
+        allowed: Collection[int] | None = None,
+    ) -> VectorHits:
+        values = wire.checked(np.asarray(vector)[None, :], model.dimensions, 1)[0]
+        wanted = Filter(kinds, allowed)
+        parameters = {"vector": wire.halfvec(values), "limit": limit, **wanted.parameters}
+
+        async def find(connection: Connection, listing: Listing) -> VectorHits:
+            if listing.retired:
+                raise ModelRetired(model)
+            wire.accept(connection)
+            rows = await _find(connection, _searchable(listing), wanted, parameters)
+            return VectorHits([VectorHit(r.item_id, r.hash, 1.0 - r.distance) for r in rows], _notes(listing))
+
+        return await parts.reading(self._database, model.id, find)
+
+
+async def _find(connection: Connection, searched: list[Part], wanted: Filter, parameters: dict[str, Any]) -> list[Any]:
+    if not searched:
+        return []
+    if wanted and await wanted.is_narrow(connection):
+        return await run(connection, _among(searched, wanted), parameters)
+    limit = parameters["limit"]
+    candidates = min(max(2 * limit, _CANDIDATES), _MOST_CANDIDATES)
+    await fetch(connection, "set_search", {"candidates": candidates, "most": max(_MOST_SCANNED, 4 * limit)})
+    rows = await run(connection, _near(searched, wanted), parameters)
+    if len(rows) >= limit or not any(part.indexed for part in searched):
+        return rows
+    await fetch(connection, "allow_any_plan")
+    statement = _among(searched, wanted) if wanted else _near(searched, wanted, by_index=False)
+    return await run(connection, statement, parameters)
+
+
+def _near(searched: list[Part], wanted: Filter, *, by_index: bool = True) -> sql.Composed:
+    condition = wanted.condition(each=True)
+    branches = [
+        compose("near_by_index" if by_index and part.indexed else "near_by_scan", part=part.name, filter=condition)
+        for part in searched
+    ]
+    return compose("nearest", near=union(branches))
+
+
+def _among(searched: list[Part], wanted: Filter) -> sql.Composed:
+    branches = [compose("near_among", part=part.name) for part in searched]
+    return compose("nearest_among", near=union(branches), filter=wanted.condition(each=False))
+
+
+def _searchable(listing: Listing) -> list[Part]:
+    return [part for part in listing.present if not _is_left_out(part)]
+
+
+def _notes(listing: Listing) -> list[str]:
+    lost = [f"The vectors of {part.name} were not searched: the table is missing." for part in listing.lost]
+    left_out = [
+        f"The {part.count:,} vectors of {part.name} were not searched: their index is missing, "
+        "and will be made again in the background."
+        for part in listing.present
+        if _is_left_out(part)
+    ]
+    slow = [
+        f"The {part.count:,} vectors of {part.name} were searched without an index, which is missing "
+        "and will be made again in the background."
+        for part in listing.present
+        if part.count and not part.indexed and not _is_left_out(part)
+    ]
+    return [*lost, *left_out, *slow]
+
+
+def _is_left_out(part: Part) -> bool:
+    """Whether the part had an index, has none now, and is too large to be compared as a whole."""
+    return not part.indexed and part.count > SMALL

@@ -1,0 +1,118 @@
+"""The stage that gives passages their vectors: one for all sources, so that batches are as large as the model likes.
+
+The same text under the same model is not embedded twice: what is known is left out beforehand, and of what is alike
+in a batch one is embedded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from detent.configuration import EmbeddingSettings
+from detent.embedding import Provider, open_provider, reason_to_skip
+from detent.errors import DetentError
+from detent.knowledge import Done, Embedding, Failed, Item, Outcome, Passage, Skipped
+from detent.lifecycle import Trouble, classify
+from detent.worker.outcomes import describe, outcome_of
+
+if TYPE_CHECKING:
+    from detent.store import Store
+    from detent.store.vectors import Model
+
+log = logging.getLogger("detent.worker")
+
+STATE = "embedding"
+_ITS_OWN = frozenset({Trouble.MALFORMED, Trouble.REJECTED, Trouble.UNKNOWN, Trouble.UNSTORABLE})
+"""Trouble that may come from one text of a batch. Any other is the service's, and asking it again for each text would
+make it worse."""
+
+
+class Embedder:
+    """Called with a batch of items that have their passages; in a thread."""
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        self._settings = settings
+        self._model: Model | None = None
+        self._accounted = 0
+
+    @cached_property
+    def provider(self) -> Provider:
+        return open_provider(self._settings)
+
+    @property
+    def batch_size(self) -> int:
+        return self._settings.batch_size or self.provider.batch_size
+
+    async def prepare(self, store: Store) -> None:
+        """Find out whether there is such a provider, and all it needs, before anything is claimed for it; and make
+        the model known, so that passages embedded with another one are found."""
+        try:
+            await self.model(store)
+        except DetentError:
+            raise
+        except Exception as error:
+            log.warning("The embedding provider %s does not answer: %s", self.provider.name, describe(error))
+
+    async def model(self, store: Store) -> Model:
+        """The model that vectors are written under, known to the database."""
+        if self._model is None:
+            dimensions = await asyncio.to_thread(lambda: self.provider.dimensions)
+            self._model = await store.vectors.register(self.provider.name, self.provider.model, dimensions)
+        return self._model
+
+    async def account(self, store: Store, owner: str) -> None:
+        """Keep what was spent, and learn what others have: a budget is one for all of them, and for all runs."""
+        budget = self.provider.budget
+        if budget is None or budget.limit is None:
+            return
+        if budget.spent != self._accounted:
+            await store.spending.note(owner, self.provider.name, budget.spent)
+            self._accounted = budget.spent
+        spent = await store.spending.elsewhere(owner, self.provider.name)
+        budget.elsewhere = lambda: spent
+
+    def __call__(self, items: Sequence[Item]) -> list[Outcome]:
+        outcomes: dict[int, Outcome] = dict(self._skipped(items))
+        left = [(item, item.passage) for item in items if item.id not in outcomes and item.passage is not None]
+        unknown = {passage.hash: passage for _, passage in left if not passage.known}
+        try:
+            vectors = self._vectors(list(unknown.values()))
+        except Exception as error:
+            if len(items) > 1 and classify(error) in _ITS_OWN:
+                raise  # they are tried one by one
+            failed = outcome_of(error)
+            return [outcomes.get(item.id, failed) for item in items]
+        made = dict(zip(unknown, vectors, strict=True))
+        outcomes |= {item.id: self._outcome(passage, made.get(passage.hash)) for item, passage in left}
+        return [outcomes[item.id] for item in items]
+
+    def _skipped(self, items: Sequence[Item]) -> Iterator[tuple[int, Skipped]]:
+        for item in items:
+            reason = reason_to_skip(self._settings, item.label, item.passage.text if item.passage else "")
+            if reason is not None:
+                yield item.id, Skipped(reason)
+
+    def _vectors(self, passages: list[Passage]) -> Any:
+        return self.provider.embed([passage.content for passage in passages]) if passages else []
+
+    def _outcome(self, passage: Passage, vector: Any) -> Outcome:
+        number: UUID = passage.hash
+        if vector is not None:
+            length = float(vector @ vector)
+            if length == 0:
+                return Skipped("the model finds nothing in the text")
+            if not length < float("inf"):
+                return Failed("the model's vector has numbers that are not finite", Trouble.MALFORMED)
+        embedding = Embedding(self.provider.name, self.provider.model, number.hex, number, vector)
+        return Done(embedding=embedding)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            if "provider" in self.__dict__:
+                self.provider.close()

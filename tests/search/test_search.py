@@ -1,0 +1,253 @@
+"""Search in all its modes: what is found, what it carries, what filters do, and what is told when a part fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from detent.configuration import EmbeddingSettings
+from detent.embedding import Provider, register
+from detent.embedding.provider import Vectors
+from detent.errors import UnknownName
+from detent.knowledge.filters import Filters
+from detent.search import MODES, Answer, Search
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.search.conftest import Library
+
+Query = Callable[..., list[Any]]
+
+ANIMALS = {
+    "Cat": ["A cat is a small furry animal that catches mice and purrs.", "Kittens are young cats."],
+    "Dog": ["A dog is a loyal animal that barks and guards the house.", "Puppies are young dogs."],
+    "Whale": ["A whale is a huge mammal that lives in the ocean and sings songs."],
+    "Steam engine": ["A steam engine turns the pressure of hot water vapour into motion.", "Watt improved it."],
+    "Piano": ["A piano is an instrument with keys and strings that is played in concerts."],
+}
+
+
+@pytest.fixture
+async def animals(library: Library) -> Library:
+    for key, sections in ANIMALS.items():
+        category = "animals" if "animal" in sections[0] or "mammal" in sections[0] else "things"
+        await library.put(key, *sections, category=category, url=f"https://example.org/{key}", date=f"20{len(key):02}")
+    await library.tend()
+    return library
+
+
+def keys(answer: Answer) -> list[str]:
+    return [hit.key for hit in answer.hits]
+
+
+@pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])
+async def test_the_best_article_comes_first_with_its_best_passage(animals: Library, mode: str) -> None:
+    answer = await animals.search.search("furry animal that catches mice", mode=mode, marks=("<", ">"))
+    hit = answer.hits[0]
+    assert (hit.key, hit.title, hit.source, hit.label) == ("Cat", "Cat", "wiki", "Article")
+    assert (hit.passage, hit.link) == ("Cat/0", "https://example.org/Cat")
+    assert answer.notes == ()
+    assert "<mice>" in hit.snippet
+    assert set(hit.parts) == ({"text", "semantic"} if mode == "hybrid" else {mode})
+    assert len(set(keys(answer))) == len(answer.hits)
+
+
+async def test_ungrouped_every_passage_is_a_result_of_its_own(animals: Library) -> None:
+    answer = await animals.search.search("young cats", grouped=False)
+    assert answer.hits[0].key == "Cat/1"
+    assert answer.hits[0].passage is None
+    assert {"Cat/0", "Cat/1"} <= set(keys(answer))
+
+
+async def test_meaning_finds_what_words_do_not(animals: Library) -> None:
+    """ANCESTORS 49: search needed an existing title."""
+    assert keys(await animals.search.search("feline pets", mode="text")) == []
+    assert keys(await animals.search.search("feline pets"))[0] == "Cat"
+
+
+async def test_a_narrow_filter_still_finds_all_there_is(library: Library) -> None:
+    """ANCESTORS 49: filters ran after the top k, so that a narrow filter found nothing."""
+    for number in range(300):
+        is_rare = number % 100 == 7
+        await library.put(
+            f"{'rare' if is_rare else 'plain'}/{number}",
+            f"The same words about gardens and number {number} {'' if is_rare else 'gardens gardens'}",
+            category="rare" if is_rare else "plain",
+            date="2020-05-01" if is_rare else "2019-01-01",
+            place={"country": "FR" if is_rare else "DE"},
+        )
+    await library.declare("other")
+    await library.put("elsewhere", "gardens elsewhere", source="other")
+    await library.tend()
+    rare = {"rare/7", "rare/107", "rare/207"}
+    for filters in (
+        Filters(categories=["rare"]),
+        Filters(properties={"place": {"country": "FR"}}),
+        Filters(since="2020"),
+        Filters(since="2020-05", until="2020-05"),
+        Filters(prefix="rare/"),
+        Filters(prefix="rare/", labels=["Article"], sources=["wiki"]),
+        Filters(prefix="rare/", labels=["Section"]),
+    ):
+        for mode in ("text", "semantic", "hybrid"):
+            answer = await library.search.search("gardens", mode=mode, filters=filters, limit=3)
+            assert set(keys(answer)) == rare, (filters, mode)
+    assert keys(await library.search.search("gardens", filters=Filters(sources=["other"]))) == ["elsewhere"]
+    assert len(keys(await library.search.search("gardens", filters=Filters(labels=["Section"]), limit=50))) == 50
+    assert keys(await library.search.search("gardens", filters=Filters(since="2021"))) == []
+
+
+async def test_a_wide_filter_is_checked_as_results_are_found(animals: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", 1)
+    for mode in ("text", "semantic", "hybrid"):
+        found = keys(await animals.search.search("animal", mode=mode, filters=Filters(categories=["animals"])))
+        assert set(found) <= {"Cat", "Dog", "Whale"}
+        assert {"Cat", "Dog"} <= set(found)
+
+
+async def test_an_unknown_source_label_or_mode_is_told(animals: Library) -> None:
+    for wrong in ({"filters": Filters(sources=["wikki"])}, {"filters": Filters(labels=["Artikel"])}, {"mode": "fast"}):
+        with pytest.raises(UnknownName):
+            await animals.search.search("cat", **wrong)
+
+
+async def test_around_given_nodes_the_near_comes_before_the_far(library: Library) -> None:
+    for key, links in {"home": ("near",), "near": ("far",), "far": ("beyond",), "beyond": (), "island": ()}.items():
+        await library.put(key, "A text about gardens and flowers.", links=links)
+    await library.tend()
+    home = await library.number("home")
+    answer = await library.search.search("flowers", mode="graph", around=[home])
+    assert keys(answer) == ["home", "near", "far"]
+    assert "island" not in keys(answer)
+    assert answer.hits[0].score > answer.hits[1].score > answer.hits[2].score
+    flat = await library.search.search("flowers", mode="graph", around=[home], weights=(1.0, 0.0))
+    assert max(hit.score for hit in flat.hits) - min(hit.score for hit in flat.hits) < 0.2
+    with pytest.raises(UnknownName, match="none is given"):
+        await library.search.search("flowers", mode="graph")
+
+
+async def test_similar_articles_are_found_by_an_article_or_a_section(animals: Library) -> None:
+    for key in ("Cat", "Cat/0"):
+        answer = await animals.search.similar(await animals.number(key), limit=3)
+        assert keys(answer)[0] == "Dog"
+        assert "Cat" not in keys(answer)
+    answer = await animals.search.similar(await animals.number("animals"))
+    assert (answer.hits, len(answer.notes)) == ((), 1)
+
+
+async def test_titles_are_suggested_while_they_are_typed(animals: Library) -> None:
+    assert [each.title for each in await animals.search.suggest("ca")] == ["Cat", "Cat 0", "Cat 1"]
+    assert next(each.title for each in await animals.search.suggest("STEAM")) == "Steam engine"
+    labelled = await animals.search.suggest("c", filters=Filters(labels=["Article"]))
+    assert [(each.title, each.label) for each in labelled] == [("Cat", "Article")]
+    for odd in ("", "  ", "%", "_", "\\", "\x00", "\ud800", "x" * 10_000):
+        assert await animals.search.suggest(odd) == []
+
+
+async def test_what_changed_is_found_as_it_is_now_and_what_went_is_not_found(animals: Library) -> None:
+    """ANCESTORS 21: edited documents were never indexed again, and deletions were computed and not used."""
+    await animals.put("Cat", "Now this is about submarines.")
+    assert keys(await animals.search.search("submarines", mode="text")) == ["Cat"]
+    assert keys(await animals.search.search("purrs", mode="text")) == []
+    await animals.tend()
+    assert keys(await animals.search.search("submarines"))[0] == "Cat"
+    await animals.store.remove("wiki", "Article", ["Cat"])
+    for mode in ("text", "semantic", "hybrid"):
+        assert "Cat" not in keys(await animals.search.search("submarines", mode=mode))
+
+
+class Broken(Provider):
+    name, model, dimensions, batch_size = "broken", "none", 8, 1
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        return
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        raise ConnectionError("nobody answers")
+
+
+async def test_a_part_that_fails_is_named_while_the_other_answers(
+    animals: Library, query: Query, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ANCESTORS 50: errors from the vector index came back as an empty result."""
+    register("broken", Broken)
+    query("UPDATE model SET provider = 'broken', name = 'none'")
+    answer = await Search(animals.store, EmbeddingSettings(provider="broken")).search("cat")
+    assert keys(answer)[0] == "Cat"
+    assert answer.notes == ("Searching by meaning failed: nobody answers.",)
+    answer = await Search(animals.store, EmbeddingSettings(provider="broken")).search("cat", mode="semantic")
+    assert (answer.hits, len(answer.notes)) == ((), 1)
+
+
+async def test_without_its_text_index_search_answers_by_meaning_and_says_so(animals: Library, query: Query) -> None:
+    query("DROP TABLE posting")
+    answer = await animals.search.search("cat")
+    assert keys(answer)[0] == "Cat"
+    assert "Searching by words failed" in answer.notes[0]
+
+
+async def test_without_its_vectors_search_answers_by_words_and_says_so(animals: Library, query: Query) -> None:
+    for row in query("SELECT name FROM vector_part"):
+        query(f"DROP TABLE {row.name}")
+    answer = await animals.search.search("cat")
+    assert keys(answer)[0] == "Cat"
+    assert answer.notes
+
+
+ODD = [
+    "",
+    " ",
+    '"',
+    '""',
+    "-",
+    "--",
+    '-"',
+    "or",
+    "or or",
+    "the of and",
+    "🦕",
+    "שלום עולם",
+    "x" * 100_000,
+    "\x00",
+    "\ud800",
+    "a" * 5000 + " cat",
+    "'; DROP TABLE node; --",
+    "%s %(x)s {}",
+    "cat " * 5000,
+    '"cat',
+    "cat or",
+    "()&|!:*<->",
+]
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+async def test_any_input_is_safe(animals: Library, text: str) -> None:
+    for mode in ("text", "semantic", "hybrid"):
+        answer = await animals.search.search(text, mode=mode)
+        assert answer.hits or answer.notes or mode != "text" or text.strip()
+
+
+@given(st.text(max_size=60), st.sampled_from(["text", "semantic", "hybrid"]))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_any_text_at_all_is_safe(animals: Library, text: str, mode: str) -> None:
+    await animals.search.search(text, mode=mode)
+    await animals.search.suggest(text)
+
+
+async def test_modes_are_those_that_are_documented() -> None:
+    assert MODES == ("hybrid", "text", "semantic", "graph")
+
+
+@pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])
+async def test_quotes_and_minus_hold_in_every_mode(animals: Library, mode: str) -> None:
+    assert "Cat" not in keys(await animals.search.search("young animal -mice", mode=mode, grouped=False))
+    found = await animals.search.search("young animal -mice", mode=mode, grouped=False)
+    assert "Cat/0" not in keys(found)
+    assert "Dog/1" in keys(found)
+    assert keys(await animals.search.search('animal "guards the house"', mode=mode)) == ["Dog"]
+    assert set(keys(await animals.search.search('"guards the house" or "catches mice"', mode=mode))) == {"Dog", "Cat"}

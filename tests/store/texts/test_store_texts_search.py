@@ -1,0 +1,198 @@
+"""Searching texts: what is found, in which order, and what a query may be."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import pytest
+
+from detent.knowledge.query import Query, parse
+from detent.store.database import Connection
+from detent.store.texts import Texts
+
+if TYPE_CHECKING:
+    from tests.store.texts.conftest import Shelf
+
+
+async def found(shelf: Shelf, query: str, *, limit: int = 10, kinds: Collection[int] | None = None) -> list[int]:
+    return [hit.item_id for hit in (await shelf.texts.search(parse(query), limit=limit, kinds=kinds)).hits]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_words_are_found_ranked_and_in_their_own_language(shelf: Shelf, indexed: bool) -> None:
+    once = shelf.put("once", "a heron stands in the water among many other birds")
+    twice = shelf.put("twice", "heron and heron")
+    english = shelf.put("english", "The herons were running.", kind="english")
+    if indexed:
+        await shelf.settle()
+    assert await found(shelf, "heron") == [twice, english, once]
+    assert await found(shelf, "herons run") == [english]
+    assert await found(shelf, "heron", kinds=[shelf.kinds["simple"]]) == [twice, once]
+    assert await found(shelf, "heron", limit=1) == [twice]
+    assert await found(shelf, "stork") == []
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_the_title_is_searched_with_the_text(shelf: Shelf, indexed: bool) -> None:
+    item = shelf.put("a", "stands in the water", title="Heron")
+    if indexed:
+        await shelf.settle()
+    assert await found(shelf, "heron") == [item]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_a_phrase_must_occur_and_an_excluded_word_must_not(shelf: Shelf, indexed: bool) -> None:
+    straight = shelf.put("straight", "the grey heron of the lake")
+    turned = shelf.put("turned", "heron grey and old")
+    night = shelf.put("night", "a night heron by the lake")
+    english = shelf.put("english", "Grey herons everywhere", kind="english")
+    if indexed:
+        await shelf.settle()
+    assert set(await found(shelf, '"grey heron"')) == {straight, english}
+    assert set(await found(shelf, '"grey heron" or "night heron"')) == {straight, english, night}
+    assert set(await found(shelf, "heron -grey")) == {night}
+    assert set(await found(shelf, 'heron -"grey heron"')) == {turned, night}
+    assert await found(shelf, '"grey heron" -lake') == [english]
+    assert await found(shelf, '"grey stork"') == []
+    assert set(await found(shelf, '"grey heron" "the lake"')) == {straight}
+
+
+async def test_a_query_that_asks_for_nothing_finds_nothing_and_says_why(shelf: Shelf) -> None:
+    shelf.put("a", "the heron", kind="english")
+    english = [shelf.kinds["english"]]
+    for query in ("", "   ", "-heron", "🦩 🦩", "—", "\x00", "\ud800", '"', '""', "-", "the of and"):
+        answer = await shelf.texts.search(parse(query), limit=10, kinds=english)
+        assert answer.hits == ()
+        assert len(answer.notes) == 1
+    answer = await shelf.texts.search(parse("heron"), limit=10, kinds=[])
+    assert (answer.hits, len(answer.notes)) == ((), 1)
+
+
+async def test_a_phrase_of_stop_words_is_not_heeded_and_this_is_told(shelf: Shelf) -> None:
+    item = shelf.put("a", "the heron", kind="english")
+    answer = await shelf.texts.search(parse('heron "to be" -the'), limit=10, kinds=[shelf.kinds["english"]])
+    assert [hit.item_id for hit in answer.hits] == [item]
+    assert ["“to be”" in note or "“the”" in note for note in answer.notes] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("' or 1=1; --", "a:*&|!<->(", "\\", "{}", '{"a"}', "%s %(x)s", "NULL", "http://a.b/c?d=e", "a-b-c_d"),
+        *("עברית العربية", "e\u0301", "\u202eabc", "ab" * 50_000, "x " * 50_000, '"' * 999, "-" * 999, '"a' * 999),
+    ],
+)
+async def test_any_text_is_a_query(shelf: Shelf, typed: str) -> None:
+    shelf.put("a", "some text")
+    await shelf.settle()
+    shelf.put("b", "more text")
+    await shelf.texts.search(parse(typed), limit=10)
+    await shelf.texts.snippets([1, 2], parse(typed))
+
+
+async def test_only_allowed_items_are_found_however_rare_they_are_among_the_hits(shelf: Shelf) -> None:
+    """Reading stops for a common word, and goes on if a filter leaves too few."""
+    texts = Texts(shelf.store.database, budget=50)
+    items = shelf.put_many({f"{n}": "heron " + "water " * (n % 90) for n in range(4000)})
+    await shelf.settle()
+    for many in (3, 500):
+        allowed = random.Random(1).sample(items, many)
+        hits = (await texts.search(parse("heron"), limit=20, allowed=allowed)).hits
+        plain = shelf.plain(["heron"])
+        best = sorted((plain[item] for item in allowed), reverse=True)[:20]
+        assert {hit.item_id for hit in hits} <= set(allowed)
+        assert [hit.score for hit in hits] == pytest.approx(best)
+    assert (await texts.search(parse("heron"), limit=20, allowed=[])).hits == ()
+
+
+async def test_a_check_is_asked_about_the_best_until_there_are_enough(shelf: Shelf) -> None:
+    texts = Texts(shelf.store.database, budget=50)
+    items = shelf.put_many({f"{n}": "heron " + "water " * (n % 90) for n in range(3000)})
+    await shelf.settle()
+    shelf.put("new", "heron")
+    chosen = set(items[::700])
+
+    async def check(_: Connection, asked: Sequence[int]) -> Collection[int]:
+        return chosen.intersection(asked)
+
+    assert {hit.item_id for hit in (await texts.search(parse("heron"), limit=9, check=check)).hits} == chosen
+
+
+async def test_of_a_common_word_only_the_budget_is_read(shelf: Shelf) -> None:
+    texts = Texts(shelf.store.database, budget=2000)
+    rare = [f"{n}" for n in range(0, 30_000, 3000)]
+    items = shelf.put_many({f"{n}": "water " * (1 + n % 5) + f"x{n % 97}" for n in range(30_000)})
+    shelf.put_many(dict.fromkeys(rare, "deep water under the bridge heron"))
+    await shelf.settle()
+    answer = await texts.search(parse("water heron"), limit=10)
+    assert answer.entries_read <= 2100
+    plain = shelf.plain(["water", "heron"])
+    assert {hit.item_id for hit in answer.hits} == {items[int(key)] for key in rare}
+    assert [hit.score for hit in answer.hits] == pytest.approx([plain[hit.item_id] for hit in answer.hits])
+    answer = await texts.search(parse("water"), limit=10)
+    assert answer.entries_read <= 2100
+    best = sorted(shelf.plain(["water"]).values(), reverse=True)
+    assert [hit.score for hit in answer.hits] == pytest.approx(best[:10])
+
+
+async def test_a_text_that_was_replaced_is_not_found_even_before_the_index_knows(shelf: Shelf) -> None:
+    item = shelf.put("a", "heron")
+    await shelf.settle()
+    shelf.put("a", "stork")
+    assert await found(shelf, "heron") == []
+    assert await found(shelf, "stork") == [item]
+    shelf.take("a")
+    assert await found(shelf, "stork") == []
+
+
+async def test_more_waiting_texts_than_are_searched_are_told(shelf: Shelf) -> None:
+    items = shelf.put_many({f"{n}": "heron" for n in range(700)})
+    answer = await shelf.texts.search(parse("heron"), limit=1000)
+    assert {hit.item_id for hit in answer.hits} == set(items[-500:])
+    assert answer.notes == ("700 texts are not indexed yet; only the newest of them were searched.",)
+    await shelf.settle()
+    answer = await shelf.texts.search(parse("heron"), limit=1000)
+    assert (len(answer.hits), answer.notes) == (700, ())
+
+
+async def test_a_search_is_as_large_as_asked(shelf: Shelf) -> None:
+    shelf.put_many({f"{n}": "heron " * (n % 7 + 1) for n in range(3000)})
+    await shelf.settle()
+    plain = sorted(shelf.plain(["heron"]).values(), reverse=True)
+    for limit in (0, 1, 30, 2999, 3000, 9000):
+        hits = (await shelf.texts.search(Query(("heron",)), limit=limit)).hits
+        assert [hit.score for hit in hits] == pytest.approx(plain[:limit])
+
+
+async def test_a_text_of_any_length_is_indexed_and_searched(shelf: Shelf) -> None:
+    words = " ".join(f"word{n}" for n in range(150_000))
+    item = shelf.put("long", f"heron {words}")
+    short = shelf.put("short", "heron")
+    for _ in range(2):
+        assert await found(shelf, "heron") == [short, item]
+        assert await found(shelf, '"heron word0"') == [item]
+        await shelf.settle()
+    assert (await shelf.texts.statistics()).texts == 2
+
+
+async def test_a_language_that_the_server_does_not_have_counts_as_simple(shelf: Shelf) -> None:
+    shelf.query("UPDATE source SET language = 'klingon' WHERE name = 'english'")
+    item = shelf.put("a", "herons", kind="english")
+    await shelf.settle()
+    assert await found(shelf, "herons") == [item]
+    assert list((await shelf.texts.snippets([item], parse("herons"), start="[", stop="]")).values()) == ["[herons]"]
+
+
+async def test_a_snippet_shows_the_match_wherever_it_is(shelf: Shelf) -> None:
+    near = shelf.put("near", "All the herons stand in the water.", kind="english")
+    far = shelf.put("far", "water " * 20_000 + "here a heron stands " + "water " * 20_000)
+    none = shelf.put("none", "water " * 100)
+    shown = await shelf.texts.snippets([near, far, none], parse("heron"), start="[", stop="]")
+    assert "[herons] stand in the water" in shown[near]
+    assert "here a [heron] stands" in shown[far]
+    assert len(shown[far]) < 500
+    assert shown[none].startswith("water water")
+    assert shown[none].endswith("water …")
+    assert len(shown[none]) <= 202
