@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -263,3 +265,23 @@ async def test_a_text_whose_vector_was_tidied_away_meanwhile_is_embedded_after_a
     assert (await bench.states())["b/same"] == (await bench.states())["b/other"] == "ready"
     assert ASKED[f"same\n{LONG}"] == 2
     assert "is gone" in str((await bench.history("b/same"))[1].reason)
+
+
+async def test_two_workers_at_once_never_embed_the_same_text(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has its own half of the passages, and every text is in both halves; embedding takes a while."""
+    embed = Counting.embed
+
+    def slowly(provider: Counting, texts: Sequence[str]) -> Vectors:
+        time.sleep(0.2)
+        return embed(provider, texts)
+
+    monkeypatch.setattr(Counting, "embed", slowly)
+    pages = {key: [(f"s{n}", f"{LONG} {n}") for n in range(40)] for key in ("a", "b", "c")}
+    source = wiki("one", pages)
+    await bench.add(source, *pages, label="Article")
+    workers = [bench.worker(source, **COUNTING, embedding__batch_size=10) for _ in range(2)]
+    async with asyncio.timeout(60):
+        await asyncio.gather(*[worker.run(until_idle=True) for worker in workers])
+    assert set(ASKED.values()) == {1} and len(ASKED) == 40
+    assert Counter(state for key, state in (await bench.states()).items() if "/" in key) == {"ready": 120}
+    assert await bench.sound()

@@ -157,10 +157,12 @@ class Store:
         ]
         return await self._settling.settle(verdicts)
 
-    async def release(self, items: Sequence[Item], reason: str = "released") -> list[Receipt]:
-        """Give items back untried; the attempt does not count."""
+    async def release(
+        self, items: Sequence[Item], reason: str = "released", *, delay_seconds: float | None = None
+    ) -> list[Receipt]:
+        """Give items back untried, to be claimed again after a while; the attempt does not count."""
         lifecycles = await self._lifecycles(items)
-        verdicts = [released(item, lifecycles[item.lifecycle], reason) for item in items]
+        verdicts = [released(item, lifecycles[item.lifecycle], reason, delay_seconds) for item in items]
         return await self._settling.settle(verdicts)
 
     async def rescue(

@@ -61,10 +61,11 @@ def judge(
         return refused(item, lifecycle, f"looking at it raised {type(error).__name__}")
 
 
-def released(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
+def released(item: Item, lifecycle: Lifecycle, reason: str, delay_seconds: float | None = None) -> Verdict:
     """The item is given back untried: the attempt does not count."""
     path = lifecycle.path(item.state, Event.BACK, item=item)
-    return Verdict(item, path, max(0, item.attempt - 1), reason=printable(reason), released=True, alone=item.alone)
+    attempt = max(0, item.attempt - 1)
+    return Verdict(item, path, attempt, printable(reason), delay_seconds, released=True, alone=item.alone)
 
 
 def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str) -> Verdict:

@@ -25,8 +25,11 @@ _COMPLETE = (Done, Skipped)
 class Settler:
     """Knows the leases that the worker holds, and how many items of each are not settled yet."""
 
-    def __init__(self, store: Store, board: Board, settled: Callable[[], None]) -> None:
+    def __init__(
+        self, store: Store, board: Board, settled: Callable[[], None], over: Callable[[Sequence[Item]], None]
+    ) -> None:
         self._store = store
+        self._over = over
         self._board = board
         self._settled = settled
         self._ended: dict[Duty, list[tuple[Item, Outcome]]] = {}
@@ -75,10 +78,10 @@ class Settler:
                 await self._settle_some()
                 await patiently(self._store.notices.hint)
 
-    async def release(self, items: Sequence[Item], reason: str) -> None:
+    async def release(self, items: Sequence[Item], reason: str, *, delay_seconds: float | None = None) -> None:
         """Give items back untried."""
         if items:
-            await patiently(lambda: self._store.release(items, reason))
+            await patiently(lambda: self._store.release(items, reason, delay_seconds=delay_seconds))
             self._account(items)
 
     def lose(self, items: Sequence[Item]) -> None:
@@ -114,6 +117,7 @@ class Settler:
 
     def _account(self, items: Sequence[Item]) -> None:
         """These items are settled, one way or another."""
+        self._over(items)
         self._board.end((item.token, item.id) for item in items)
         for token, count in Counter(item.token for item in items).items():
             self._open[token] -= count

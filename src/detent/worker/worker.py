@@ -13,6 +13,7 @@ from detent.errors import DatabaseAway, DetentError
 from detent.knowledge import Item, Outcome
 from detent.sources import Source
 from detent.store import Cursor, Store
+from detent.store.reservations import Reservations
 from detent.worker.board import Board
 from detent.worker.duty import Duty, declare, duties
 from detent.worker.hands import Hands
@@ -26,6 +27,8 @@ log = logging.getLogger("detent.worker")
 
 _MOST_UNSETTLED = 10_000
 _SHARE_OF_TIME_SPENT_COUNTING = 0.05
+_ELSEWHERE_SECONDS = 0.5
+"""After that, a text that is being embedded elsewhere is looked at again."""
 _LAST_SECONDS = 10.0
 """How long, after the grace period, giving back what is unfinished may take."""
 
@@ -46,7 +49,8 @@ class Worker:
         self._board = board
         self._wake = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._settler = Settler(store, board, self._look_again)
+        self._reservations = Reservations(store.database)
+        self._settler = Settler(store, board, self._look_again, self._over)
         self._tending = Tending(store, self._account)
         self._hands: list[Hands] = []
         self._cursors: dict[Hands, Cursor] = {}
@@ -115,6 +119,9 @@ class Worker:
         self._settler.finish(duty, ended)
         self._wake.set()
 
+    def _over(self, items: Sequence[Item]) -> None:
+        self._reservations.free(item.passage.hash for item in items if item.passage and not item.passage.known)
+
     def _look_again(self) -> None:
         self._looked.clear()
         self._wake.set()
@@ -178,9 +185,22 @@ class Worker:
             self._settler.hold(items)
             self._finished(duty, [(item, outcome_of(error)) for item in items])
             return []
-        return await self._store.contents.with_passages(items, model)
+        filled = await self._store.contents.with_passages(items, model)
+        return await self._without_those_embedded_elsewhere(filled)
+
+    async def _without_those_embedded_elsewhere(self, items: list[Item]) -> list[Item]:
+        """Items whose text nobody else is embedding now; the others are given back, and find it known next time."""
+        unknown = {passage.hash for item in items if (passage := item.passage) is not None and not passage.known}
+        elsewhere = unknown - await self._reservations.take(unknown)
+        if not elsewhere:
+            return items
+        waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
+        self._settler.hold(waiting)
+        await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
+        return [item for item in items if not item.passage or item.passage.hash not in elsewhere]
 
     async def _account(self) -> None:
+        await self._reservations.flush()
         for hands in self._hands:
             if hands.duty.embedder:
                 await hands.duty.embedder.account(self._store, self.owner)
@@ -273,6 +293,7 @@ class Worker:
         """End the settler; if it has ended by itself, that is an error, and this raises it."""
         for hands in self._hands:
             hands.close()
+        await self._reservations.close()
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await settling

@@ -1,4 +1,4 @@
--- What embedding has cost.
+-- What embedding has cost, and who is embedding what.
 
 -- name: note_spending
 -- Keeps what a worker has spent so far.
@@ -8,3 +8,11 @@ ON CONFLICT (provider, owner) DO UPDATE SET tokens = greatest(spending.tokens, e
 -- name: spent_elsewhere
 -- What all others have spent, now and before.
 SELECT coalesce(sum(tokens), 0)::bigint AS tokens FROM spending WHERE provider = %(provider)s AND owner <> %(owner)s;
+
+-- name: try_reserve
+-- Reserves texts for who asks, where nobody has them.
+SELECT key, pg_try_advisory_lock(key) AS taken FROM unnest(%(keys)s::bigint[]) AS asked (key);
+
+-- name: end_reservations
+-- Lets others have texts.
+SELECT pg_advisory_unlock(key) FROM unnest(%(keys)s::bigint[]) AS asked (key);

@@ -1,0 +1,192 @@
+"""Searching a large collection while it grows: how soon an answer comes, how good the vector part is, what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import passages, postgres
+from benchmarks.figures import Figure, at_least, at_most
+from detent.configuration import EmbeddingSettings
+from detent.embedding import register
+from detent.knowledge import Embedding
+from detent.search import Search
+from detent.store import Store
+from detent.store.embeddings import note_embeddings
+from detent.store.exchange import load
+from detent.store.vectors import Model
+
+COUNT = 1_000_000
+STEP = 20_000
+QUERIES = 200
+BESIDE = 2000
+"""How many passages are loaded at a time while there is searching."""
+PAUSE_SECONDS = 1.0
+WARM = 30
+THINKING_SECONDS = 0.05
+"""Somebody who searches looks at the answer; so does the benchmark, and the other process comes to its turn."""
+
+Tell = Callable[[str], None]
+
+
+def measure(tell: Tell, count: int = COUNT) -> list[Figure]:
+    """Hybrid search over a million passages while others are loaded: p95, recall of the vectors, cost of the index."""
+    register("synthetic", passages.Synthetic)
+    with postgres.server() as server, postgres.empty_database(server) as conninfo:
+        found = asyncio.run(_measure(conninfo, tell, count))
+    return [
+        Figure("passages", float(count), "passages"),
+        Figure("loading them", found.loading, "s"),
+        Figure("indexing their texts", found.texts, "s"),
+        Figure("building the vector index", found.vectors, "s"),
+        Figure("size of the text index", found.text_bytes / 1e6, "MB"),
+        Figure("size of the vector index", found.vector_bytes / 1e6, "MB"),
+        Figure("hybrid, median", found.median, "ms"),
+        at_most(50.0, "hybrid, p95, while passages are loaded", found.p95, "ms"),
+        Figure("passages loaded meanwhile", found.beside, "passages/s"),
+        at_least(0.95, "recall@10 of the vector part", found.recall, "of exact"),
+    ]
+
+
+@dataclass
+class Found:
+    loading: float = 0.0
+    texts: float = 0.0
+    vectors: float = 0.0
+    text_bytes: float = 0.0
+    vector_bytes: float = 0.0
+    median: float = 0.0
+    p95: float = 0.0
+    beside: float = 0.0
+    recall: float = 0.0
+
+
+async def _measure(conninfo: str, tell: Tell, count: int) -> Found:
+    found = Found()
+    async with Store(conninfo, size=8) as store:
+        model = await store.vectors.register("synthetic", "topics", passages.DIMENSIONS)
+        world = passages.World()
+        began = time.perf_counter()
+        for first in range(0, count, STEP):
+            tell(f"{first:,} of {count:,} passages are loaded")
+            await _load(store, model, world, first, min(STEP, count - first))
+        found.loading = time.perf_counter() - began
+        found.texts = await _repeat(store.texts.index, tell, "texts are indexed")
+        found.texts += await _repeat(store.texts.tidy, tell, "blocks are merged")
+        found.vectors = await _repeat(lambda: store.vectors.merge(model, at_least=1), tell, "vectors are indexed")
+        found.text_bytes, found.vector_bytes = await _sizes(store)
+        tell("recall")
+        found.recall = await _recall(store, model, world)
+        tell("searching while passages are loaded")
+        await _search_beside_loading(conninfo, store, world, count, found)
+    return found
+
+
+async def _load(store: Store, model: Model, world: passages.World, first: int, count: int) -> None:
+    texts, vectors = await asyncio.to_thread(world.make, count, first)
+    hashes = passages.hashes(texts, first)
+    by_key = {f"p{first + place:09}": place for place in range(count)}
+
+    async def with_vectors(connection: Any, lines: Sequence[Any]) -> None:
+        places = [by_key[line.name.key] for line in lines]
+        await store.vectors.load(connection, model, [hashes[place] for place in places], vectors[places])
+        noted = [
+            (line.id, Embedding(model.provider, model.name, None, hashes[place]))
+            for line, place in zip(lines, places, strict=True)
+        ]
+        await note_embeddings(connection, noted)
+
+    async with store.database.connection() as connection:
+        await load(connection, passages.lines(texts, first), each_step=with_vectors)
+
+
+async def _repeat(step: Callable[[], Any], tell: Tell, doing: str) -> float:
+    began = time.perf_counter()
+    while await step():
+        tell(f"{doing}, for {time.perf_counter() - began:.0f} s so far")
+    return time.perf_counter() - began
+
+
+async def _sizes(store: Store) -> tuple[float, float]:
+    async with store.database.connection() as connection:
+        cursor = await connection.execute("""
+            SELECT pg_total_relation_size('posting') + pg_total_relation_size('text_block') AS texts,
+                   (SELECT sum(pg_indexes_size(name::regclass)) FROM vector_part)::bigint AS vectors""")
+        row = (await cursor.fetchall())[0]
+        return float(row.texts), float(row.vectors)
+
+
+async def _recall(store: Store, model: Model, world: passages.World) -> float:
+    shares = []
+    for _, vector in world.queries(30, seed=5):
+        hits = await store.vectors.search(model, vector, limit=10)
+        exact = await _exact(store, vector)
+        shares.append(len({hit.item_id for hit in hits.hits} & exact) / 10)
+    return sum(shares) / len(shares)
+
+
+async def _exact(store: Store, vector: NDArray[np.float32]) -> set[int]:
+    """The ten nearest, by looking at each."""
+    written = "[" + ",".join(f"{number:.6f}" for number in vector.tolist()) + "]"
+    async with store.database.transaction() as connection:
+        await connection.execute("SET LOCAL enable_indexscan = off")
+        await connection.execute("SET LOCAL enable_seqscan = on")
+        cursor = await connection.execute("SELECT name FROM vector_part")
+        nearest: list[tuple[float, Any]] = []
+        for part in await cursor.fetchall():
+            statement = f"SELECT hash, vector <=> %s::halfvec AS d FROM {part.name} ORDER BY d LIMIT 10"  # noqa: S608
+            rows = await connection.execute(statement.encode(), [written])
+            nearest += [(row.d, row.hash) for row in await rows.fetchall()]
+        hashes = [number for _, number in sorted(nearest)[:10]]
+        rows = await connection.execute("SELECT item_id FROM embedding WHERE hash = ANY (%s)", [hashes])
+        return {row.item_id for row in await rows.fetchall()}
+
+
+async def _search_beside_loading(conninfo: str, store: Store, world: passages.World, count: int, found: Found) -> None:
+    search = Search(store, EmbeddingSettings(provider="synthetic"))
+    queries = [text for text, _ in world.queries(QUERIES + WARM, seed=9)]
+    for text in queries[:WARM]:
+        await search.search(text)
+    spawning = multiprocessing.get_context("spawn")
+    ended, loaded = spawning.Event(), spawning.Value("q", 0)
+    beside = spawning.Process(target=_go_on_loading, args=(conninfo, count, ended, loaded), daemon=True)
+    beside.start()
+    while not loaded.value:  # noqa: ASYNC110  it begins in another process
+        await asyncio.sleep(0.1)
+    began, before, milliseconds = time.perf_counter(), loaded.value, []
+    for text in queries[WARM:]:
+        asked = time.perf_counter()
+        answer = await search.search(text)
+        milliseconds.append((time.perf_counter() - asked) * 1000)
+        if not answer.hits or any("failed" in note for note in answer.notes):
+            raise RuntimeError(f"{text!r} was answered with {answer}")
+        await asyncio.sleep(THINKING_SECONDS)
+    found.beside = (loaded.value - before) / (time.perf_counter() - began)
+    ended.set()
+    await asyncio.to_thread(beside.join)
+    found.median, found.p95 = median(milliseconds), quantiles(milliseconds, n=20)[-1]
+
+
+def _go_on_loading(conninfo: str, first: int, ended: Any, loaded: Any) -> None:
+    """In a process of its own: loads passages, some at a time, and has their texts indexed."""
+
+    async def go_on() -> None:
+        world = passages.World()
+        async with Store(conninfo) as store:
+            model = await store.vectors.current()
+            assert model is not None
+            while not ended.is_set():
+                await _load(store, model, world, first + loaded.value, BESIDE)
+                await store.texts.index()
+                loaded.value += BESIDE
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    asyncio.run(go_on())
