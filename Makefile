@@ -21,7 +21,7 @@ demo: setup ## a small source through its stages, with a worker killed on the wa
 	$(BIN)/python -m detent.demo
 
 test: setup ## all tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3 --dist worksteal
 
 check: setup ## format, lint, types, import direction and all tests
 	$(BIN)/ruff format --check .

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, embedding, finding, quiet, throughput
+from benchmarks import backlog, embedding, finding, loading, quiet, throughput
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "backlog": backlog.measure,
     "quiet": quiet.measure,
     "embedding": embedding.measure,
+    "loading": loading.measure,
     "search": finding.measure,
 }
 

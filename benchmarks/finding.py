@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,20 +93,24 @@ async def _measure(conninfo: str, tell: Tell, count: int) -> Found:
 
 async def _load(store: Store, model: Model, world: passages.World, first: int, count: int) -> None:
     texts, vectors = await asyncio.to_thread(world.make, count, first)
-    hashes = passages.hashes(texts, first)
-    by_key = {f"p{first + place:09}": place for place in range(count)}
-
-    async def with_vectors(connection: Any, lines: Sequence[Any]) -> None:
-        places = [by_key[line.name.key] for line in lines]
-        await store.vectors.load(connection, model, [hashes[place] for place in places], vectors[places])
-        noted = [
-            (line.id, Embedding(model.provider, model.name, None, hashes[place]))
-            for line, place in zip(lines, places, strict=True)
-        ]
-        await note_embeddings(connection, noted)
-
+    with_vectors = writer(store, model, passages.hashes(texts, first), vectors, first)
     async with store.database.connection() as connection:
         await load(connection, passages.lines(texts, first), each_step=with_vectors)
+
+
+def writer(
+    store: Store, model: Model, hashes: Sequence[UUID], vectors: NDArray[np.float32], first: int = 0
+) -> Callable[[Any, Sequence[Any]], Awaitable[None]]:
+    """What writes the vectors of passages with each step of loading them."""
+
+    async def with_vectors(connection: Any, lines: Sequence[Any]) -> None:
+        places = [int(line.name.key[1:]) - first for line in lines]
+        numbers = [hashes[place] for place in places]
+        await store.vectors.load(connection, model, numbers, vectors[places])
+        embedded = [Embedding(model.provider, model.name, None, number) for number in numbers]
+        await note_embeddings(connection, [(line.id, each) for line, each in zip(lines, embedded, strict=True)])
+
+    return with_vectors
 
 
 async def _repeat(step: Callable[[], Any], tell: Tell, doing: str) -> float:

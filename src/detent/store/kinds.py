@@ -119,12 +119,9 @@ class Kinds:
             )
 
     async def _read(self, connection: Connection) -> None:
-        rows = await fetch(connection, "lifecycles")
-        self.lifecycles = {row.name: Lifecycle(**row.definition) for row in rows}
-        kinds = [
-            Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused)
-            for row in await fetch(connection, "kinds")
-        ]
+        rows = await fetch(connection, "kinds")  # first: the lifecycles read after them include all of theirs
+        self.lifecycles = {row.name: Lifecycle(**row.definition) for row in await fetch(connection, "lifecycles")}
+        kinds = [Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused) for row in rows]
         self._by_id = {kind.id: kind for kind in kinds}
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
 

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway, DetentError
@@ -22,6 +23,9 @@ from detent.worker.patience import patiently
 from detent.worker.remaining import remaining
 from detent.worker.settler import Settler
 from detent.worker.tending import Tending
+
+if TYPE_CHECKING:
+    from detent.store.vectors import Model
 
 log = logging.getLogger("detent.worker")
 
@@ -186,18 +190,29 @@ class Worker:
             self._finished(duty, [(item, outcome_of(error)) for item in items])
             return []
         filled = await self._store.contents.with_passages(items, model)
-        return await self._without_those_embedded_elsewhere(filled)
+        return await self._without_those_embedded_elsewhere(filled, model)
 
-    async def _without_those_embedded_elsewhere(self, items: list[Item]) -> list[Item]:
-        """Items whose text nobody else is embedding now; the others are given back, and find it known next time."""
+    async def _without_those_embedded_elsewhere(self, items: list[Item], model: Model | None) -> list[Item]:
+        """Items whose text nobody else is embedding now; the others are given back, and find it known next time.
+
+        What is reserved is looked at again: whoever had it may have finished in between.
+        """
         unknown = {passage.hash for item in items if (passage := item.passage) is not None and not passage.known}
-        elsewhere = unknown - await self._reservations.take(unknown)
-        if not elsewhere:
-            return items
-        waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
-        self._settler.hold(waiting)
-        await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
-        return [item for item in items if not item.passage or item.passage.hash not in elsewhere]
+        reserved = await self._reservations.take(unknown)
+        known = await self._store.vectors.known(model, sorted(reserved)) if model and reserved else set()
+        self._reservations.free(known)
+        elsewhere = unknown - reserved
+        waiting = [item._replace(passage=None) for item in items if item.passage and item.passage.hash in elsewhere]
+        if waiting:
+            self._settler.hold(waiting)
+            await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
+        return [
+            item._replace(passage=passage._replace(known=True))
+            if (passage := item.passage) and passage.hash in known
+            else item
+            for item in items
+            if not item.passage or item.passage.hash not in elsewhere
+        ]
 
     async def _account(self) -> None:
         await self._reservations.flush()

@@ -29,6 +29,7 @@ from detent.worker import Worker, declare
 from detent.worker.board import Board, make_descriptor
 from detent.worker.keeper import Keeper, Ward
 from detent.worker.modules import load_sources
+from detent.worker.tending import Tending
 
 Case = dict[str, Any]
 Step = Callable[[Case, int, TextIO], Coroutine[Any, Any, None]]
@@ -81,7 +82,14 @@ def name_of(connection: Any, generator: Any) -> str | None:
 
 
 async def work(store: Store, owner: str, board: Board) -> None:
-    """The whole life of the library, from nothing or from wherever it was left."""
+    """The whole life of the library, from nothing or from wherever it was left. What is tended beside the work has
+    tests of its own, with interruptions."""
+
+    async def nothing(tending: Tending) -> None:
+        return
+
+    for verb in ("run", "finish"):
+        setattr(Tending, verb, nothing)
     await declare(store, [LIBRARY])
     await store.add("library", "Page", PAGES)
     await Worker(store, [LIBRARY], SETTINGS, owner=owner, board=board).run(until_idle=True)
