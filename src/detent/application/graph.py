@@ -11,7 +11,7 @@ from detent.errors import FormatMissing
 from detent.store import Store
 from detent.store.exchange import Digest, Dump, Loaded, digest
 from detent.store.exchange.load import Tell
-from detent.store.reading import Content, Direction, GraphPath, NamedNode, Neighbours, Reading, Subgraph
+from detent.store.reading import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 
 class AsyncGraph:
@@ -19,7 +19,7 @@ class AsyncGraph:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._reading = Reading(store.database, store.kinds)
+        self._reading = store.reading
 
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[NamedNode]:
         """The nodes that are known by this key or alias; an empty list if there is none."""

@@ -10,7 +10,6 @@ from detent.configuration import EmbeddingSettings
 from detent.errors import Ambiguous, DetentError, InvalidLimit
 from detent.knowledge.filters import Filters
 from detent.store import Store
-from detent.store.kinds import unknown
 from detent.store.values import check_properties, check_text
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ class Searching:
         """Nodes whose titles begin so; of the filters, sources and labels are heeded."""
         _require_limit(limit)
         _check(filters)
-        await self._require_names(filters or Filters())
         return await self._search.suggest(prefix, limit=limit, filters=filters)
 
     async def _number(self, key: str | int, source: str | None, label: str | None) -> int:
@@ -101,16 +99,6 @@ class Searching:
             return [(await self._store.show(name)).item.id]
         nodes = await self._store.reading.find(name, source=source, label=label)
         return [node.id for node in nodes] or await self._store.listing.find(name, source=source, label=label)
-
-    async def _require_names(self, filters: Filters) -> None:
-        kinds = await self._store.kinds.select()
-        for what, wanted, known in (
-            ("source", filters.sources, {kind.source for kind in kinds}),
-            ("label", filters.labels, {kind.label for kind in kinds}),
-        ):
-            for name in wanted:
-                if name not in known:
-                    raise unknown(what, name, known)
 
 
 def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:

@@ -54,14 +54,17 @@ class Search:
     def __init__(self, store: Store, settings: EmbeddingSettings | None = None) -> None:
         self._store = store
         self._settings = settings or EmbeddingSettings()
+        self._others: dict[tuple[str, str], Provider] = {}
+        """Those of models that are searched while another one, which the settings name, is being filled."""
 
     @cached_property
     def _provider(self) -> Provider:
         return open_provider(self._settings)
 
     def close(self) -> None:
-        if "_provider" in self.__dict__:
-            self._provider.close()
+        own = [self._provider] if "_provider" in self.__dict__ else []
+        for provider in (*own, *self._others.values()):
+            provider.close()
 
     async def search(
         self,
@@ -125,15 +128,10 @@ class Search:
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
         """Nodes whose titles begin with what was typed."""
         wanted = filters or Filters()
+        kinds = await self._store.kinds.chosen(wanted.sources, wanted.labels)
         typed = prefix.replace("\x00", "").encode("utf-8", errors="ignore").decode().strip().lower()[:64]
         if not typed:
             return []
-        kinds = [
-            kind
-            for kind in await self._store.kinds.select()
-            if (not wanted.sources or kind.source in wanted.sources)
-            and (not wanted.labels or kind.label in wanted.labels)
-        ]
         pattern = typed.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
         asked = {"pattern": pattern, "kinds": [kind.id for kind in kinds], "limit": max(1, min(limit, MOST)) * 4}
         rows = await self._store.database.fetch("suggestions", asked)
@@ -194,16 +192,20 @@ class Search:
         return [(number, score) for number, score in ranking if number in meeting]
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
-        provider = self._provider
-        if (provider.name, provider.model) != (model.provider, model.name):
-            settings = EmbeddingSettings(
-                **{**_given(self._settings), "provider": model.provider, "model": model.name.split("@")[0]}
-            )
-            provider = await asyncio.to_thread(open_provider, settings)
+        provider = await asyncio.to_thread(self._provider_of, model)
         vector = await asyncio.to_thread(provider.embed_query, text)
         if not float(vector @ vector) > 0:
             raise DetentError("the model finds nothing in the query")
         return vector
+
+    def _provider_of(self, model: Model) -> Provider:
+        if (self._provider.name, self._provider.model) == (model.provider, model.name):
+            return self._provider
+        name = (model.provider, model.name)
+        if name not in self._others:
+            settings = replace(self._settings, provider=model.provider, model=model.name.split("@")[0])
+            self._others[name] = open_provider(settings)
+        return self._others[name]
 
     async def _vector_of(self, item: int, model: Model) -> np.ndarray | None:
         """An item's vector; of one that has none, the mean of those of what belongs to it."""
@@ -246,7 +248,9 @@ class Search:
         ids = [each.item_id for each in fused]
         if not ids:
             return []
-        rows = {row.item_id: row for row in await self._store.database.fetch("results", {"ids": ids})}
+        roots = roots or await self._roots(ids)
+        asked = {"ids": ids, "roots": [roots.get(number, number) for number in ids]}
+        rows = {row.item_id: row for row in await self._store.database.fetch("results", asked)}
         snippets: dict[int, str] = {}
         for start in range(0, len(ids), 50):
             some = ids[start : start + 50]
@@ -326,7 +330,3 @@ def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[
 def _sentence(error: Exception) -> str:
     lines = str(error).splitlines() or [type(error).__name__]
     return lines[0].rstrip(".") + "."
-
-
-def _given(settings: EmbeddingSettings) -> dict[str, Any]:
-    return {name: getattr(settings, name) for name in settings.__dataclass_fields__}

@@ -57,7 +57,7 @@ async def hold(connection: Connection, parents: Sequence[Item], names: Sequence[
     leases = {
         (row.token, row.state) for row in await fetch(connection, "lock_families", {"tokens": tokens, "ids": ids})
     }
-    return Family(await _held(connection, ids, leases))
+    return Family(await held(connection, ids, leases))
 
 
 async def hold_new(connection: Connection, family: Family, names: Sequence[tuple[int, str]]) -> None:
@@ -66,7 +66,7 @@ async def hold_new(connection: Connection, family: Family, names: Sequence[tuple
     if unheld:
         asked = {"kinds": [kind for kind, _ in unheld], "keys": [key for _, key in unheld]}
         ids = [row.id for row in await fetch(connection, "find", asked)]
-        family.add(await _held(connection, ids, set()))
+        family.add(await held(connection, ids, set()))
 
 
 async def hold_all(connection: Connection, ids: Sequence[int]) -> Family:
@@ -75,10 +75,11 @@ async def hold_all(connection: Connection, ids: Sequence[int]) -> Family:
     found = [row.item_id for row in await fetch(connection, "descendants", {"ids": list(ids)})]
     numbers = sorted({*ids, *found})
     leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": numbers})}
-    return Family(await _held(connection, numbers, leases))
+    return Family(await held(connection, numbers, leases))
 
 
-async def _held(connection: Connection, ids: list[int], leases: set[tuple[int, str]]) -> list[Any]:
+async def held(connection: Connection, ids: list[int], leases: set[tuple[int, str]]) -> list[Any]:
+    """Lock the places of items whose leases are locked, and look what state they are in now."""
     if not ids:
         return []
     places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}

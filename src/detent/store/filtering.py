@@ -11,7 +11,7 @@ from psycopg.types.json import Jsonb
 
 from detent.knowledge.filters import Filters
 from detent.store.database import Connection, Database, fetch
-from detent.store.kinds import Kinds, unknown
+from detent.store.kinds import Kinds
 
 MOST_NAMED = 20_000
 """How many items are named one by one; of more, those are looked at that the search finds."""
@@ -75,22 +75,15 @@ class Filtering:
 
     async def scope(self, filters: Filters) -> Scope:
         """What filters leave. A source or label that does not exist is an error."""
-        kinds = await self._kinds.select()
-        for what, wanted, known in (
-            ("source", filters.sources, {kind.source for kind in kinds}),
-            ("label", filters.labels, {kind.label for kind in kinds}),
-        ):
-            for name in wanted:
-                if name not in known:
-                    raise unknown(what, name, known)
-        chosen = [kind for kind in kinds if not filters.sources or kind.source in filters.sources]
+        labelled = await self._kinds.chosen(filters.sources, filters.labels)
+        chosen = await self._kinds.chosen(filters.sources, ())
         numbers = [kind.id for kind in chosen] if filters.sources else None
         if not filters.narrows:
             return Scope(numbers)
         parameters: dict[str, Any] = {
             "kinds": [kind.id for kind in chosen],
-            "labels": [kind.id for kind in chosen if kind.label in filters.labels],
-            "category_kinds": [kind.id for kind in kinds if kind.label == "Category"],
+            "labels": [kind.id for kind in labelled],
+            "category_kinds": [kind.id for kind in await self._kinds.select() if kind.label == "Category"],
             "categories": list(filters.categories),
             "properties": Jsonb(dict(filters.properties)),
             "since": filters.since,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
@@ -91,6 +91,17 @@ class Kinds:
         _require("source", source, {kind.source for kind in kinds})
         _require("label", label, {kind.label for kind in kinds})
         return [kind for kind in kinds if source in (None, kind.source) and label in (None, kind.label)]
+
+    async def chosen(self, sources: Collection[str], labels: Collection[str]) -> list[Kind]:
+        """The kinds of these sources and labels, none meaning all; a name that none has is an error."""
+        kinds = await self.select()
+        for name in sources:
+            _require("source", name, {kind.source for kind in kinds})
+        for name in labels:
+            _require("label", name, {kind.label for kind in kinds})
+        return [
+            kind for kind in kinds if (not sources or kind.source in sources) and (not labels or kind.label in labels)
+        ]
 
     async def _keep_lifecycle(self, connection: Connection, lifecycle: Lifecycle) -> None:
         kept = self.lifecycles.get(lifecycle.name)

@@ -308,6 +308,8 @@ class Worker:
         """End the settler; if it has ended by itself, that is an error, and this raises it."""
         for hands in self._hands:
             hands.close()
+            if hands.duty.embedder:
+                hands.duty.embedder.close()
         await self._reservations.close()
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):

@@ -13,7 +13,7 @@ from detent.store import arrays
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import ItemLine, column
-from detent.store.family import ChangedHands
+from detent.store.family import ChangedHands, held
 
 _OWNER = "import"
 _NODE = """COPY node (item_id, parent_id, text_id, written_at,
@@ -95,9 +95,8 @@ async def _clear(connection: Connection, targets: Targets, there: Sequence[ItemL
 async def _hold(connection: Connection, ids: list[int], targets: Targets) -> None:
     """Lock items in the order that the schema's first rule asks for, and take them from whoever works on them."""
     leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": ids})}
-    places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
-    rows = await fetch(connection, "find_by_id", {"ids": ids})
-    if len(rows) < len(ids) or any(row.id not in places and (row.token, row.state) not in leases for row in rows):
+    rows = await held(connection, ids, leases)
+    if len(rows) < len(ids):
         raise ChangedHands
     working = [row.id for row in rows if targets.is_working(row.kind_id, row.state)]
     if working:

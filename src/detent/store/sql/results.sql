@@ -1,17 +1,10 @@
 -- What search shows of what it found.
 
 -- name: results
--- Items as results: their names, what they belong to in the end, and what a reader may open.
-WITH RECURSIVE ancestor AS (
-    SELECT item_id AS id, item_id, parent_id, 0 AS depth FROM node WHERE item_id = ANY (%(ids)s::bigint[])
-    UNION ALL
-    SELECT ancestor.id, node.item_id, node.parent_id, ancestor.depth + 1
-    FROM ancestor JOIN node ON node.item_id = ancestor.parent_id WHERE ancestor.depth < 8
-),
-top AS (SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth DESC)
+-- Items as results, each with what it belongs to in the end: their names, and what a reader may open.
 SELECT node.item_id, item.kind_id, item.key, node.title, node.properties, top.root_id, root_item.kind_id AS root_kind_id,
        root_item.key AS root_key, root.title AS root_title, root.properties AS root_properties
-FROM top
+FROM unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS top (id, root_id)
 JOIN node ON node.item_id = top.id
 JOIN item ON item.id = node.item_id
 JOIN node AS root ON root.item_id = top.root_id
