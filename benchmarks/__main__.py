@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, embedding, finding, loading, quiet, throughput
+from benchmarks import backlog, embedding, finding, loading, quiet, ranking, throughput
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "embedding": embedding.measure,
     "loading": loading.measure,
     "search": finding.measure,
+    "ranking": ranking.measure,
 }
 
 

@@ -46,9 +46,9 @@ def detent() -> Contender:
         name="Detent",
         python=Path(sys.executable),
         module="benchmarks.ours",
-        items=300_000,
+        items=600_000,
         processes=2,
-        batch=1000,
+        batch=2000,
     )
 
 
@@ -58,7 +58,7 @@ def pgqueuer() -> Contender:
         name="PGQueuer",
         python=environment.interpreter(),
         module="benchmarks.peers.pgqueuer_run",
-        items=100_000,
+        items=200_000,
         processes=2,
         batch=100,
     )
@@ -66,7 +66,7 @@ def pgqueuer() -> Contender:
 
 def pgqueuer_at_its_best() -> Contender:
     """PGQueuer with the batches that were found to be best for it."""
-    return replace(pgqueuer(), name="PGQueuer, batches of 3,000", items=200_000, batch=3000)
+    return replace(pgqueuer(), name="PGQueuer, batches of 3,000", items=300_000, batch=3000)
 
 
 def procrastinate() -> Contender:
@@ -75,7 +75,7 @@ def procrastinate() -> Contender:
         name="procrastinate",
         python=environment.interpreter(),
         module="benchmarks.peers.procrastinate_run",
-        items=10_000,
+        items=15_000,
         processes=2,
         batch=10,
     )

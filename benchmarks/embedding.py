@@ -17,15 +17,16 @@ from detent.sources import Source
 from detent.store import Store
 from detent.store.exchange import load
 from detent.worker import work_here
+from detent.worker.memory import collect_seldom
 
-COUNT = 15_000
+COUNT = 60_000
 SOURCE = Source("bench", {"Passage": PASSAGE})
 
 
 def measure(tell: Callable[[str], None]) -> list[Figure]:
     """Passages embedded per second through the whole stage, beside the model called alone in ideal batches."""
     texts, _ = passages.World().make(COUNT, seed=1)
-    contents = [Passage(f"passage {number}", text).content for number, text in enumerate(texts)]
+    contents = [Passage.of(f"passage {number}", text).content for number, text in enumerate(texts)]
     tell("the model's own package")
     package = _package(contents[:3000])
     tell("the provider alone")
@@ -66,6 +67,7 @@ def _rate(embed: Callable[[Sequence[str]], object], contents: Sequence[str], siz
 
 
 async def _stage(conninfo: str, texts: Sequence[str]) -> float:
+    collect_seldom()
     async with Store(conninfo) as store:
         async with store.database.connection() as connection:
             await load(connection, (line.replace('"ready"', '"linked"') for line in passages.lines(texts)))

@@ -24,14 +24,17 @@ from detent.store import Store
 from detent.store.embeddings import note_embeddings
 from detent.store.exchange import load
 from detent.store.vectors import Model
+from detent.worker.tending import Tending
 
 COUNT = 1_000_000
 STEP = 20_000
 QUERIES = 200
-BESIDE = 2000
+BESIDE = 250
 """How many passages are loaded at a time while there is searching."""
-PAUSE_SECONDS = 1.0
-WARM = 30
+BATCHES = 300
+"""As many are made beforehand: making passages up is no part of loading them."""
+PAUSE_SECONDS = 0.2
+WARM = 300
 THINKING_SECONDS = 0.05
 """Somebody who searches looks at the answer; so does the benchmark, and the other process comes to its turn."""
 
@@ -75,11 +78,12 @@ async def _measure(conninfo: str, tell: Tell, count: int) -> Found:
     async with Store(conninfo, size=8) as store:
         model = await store.vectors.register("synthetic", "topics", passages.DIMENSIONS)
         world = passages.World()
-        began = time.perf_counter()
         for first in range(0, count, STEP):
             tell(f"{first:,} of {count:,} passages are loaded")
-            await _load(store, model, world, first, min(STEP, count - first))
-        found.loading = time.perf_counter() - began
+            batch = _batch(world, first, min(STEP, count - first))
+            began = time.perf_counter()
+            await _load(store, model, batch)
+            found.loading += time.perf_counter() - began
         found.texts = await _repeat(store.texts.index, tell, "texts are indexed")
         found.texts += await _repeat(store.texts.tidy, tell, "blocks are merged")
         found.vectors = await _repeat(lambda: store.vectors.merge(model, at_least=1), tell, "vectors are indexed")
@@ -91,11 +95,25 @@ async def _measure(conninfo: str, tell: Tell, count: int) -> Found:
     return found
 
 
-async def _load(store: Store, model: Model, world: passages.World, first: int, count: int) -> None:
-    texts, vectors = await asyncio.to_thread(world.make, count, first)
-    with_vectors = writer(store, model, passages.hashes(texts, first), vectors, first)
+@dataclass(frozen=True)
+class Batch:
+    """Passages that are ready to be loaded."""
+
+    first: int
+    lines: list[str]
+    hashes: list[UUID]
+    vectors: NDArray[np.float32]
+
+
+def _batch(world: passages.World, first: int, count: int) -> Batch:
+    texts, vectors = world.make(count, seed=first)
+    return Batch(first, list(passages.lines(texts, first)), passages.hashes(texts, first), vectors)
+
+
+async def _load(store: Store, model: Model, batch: Batch) -> None:
+    with_vectors = writer(store, model, batch.hashes, batch.vectors, batch.first)
     async with store.database.connection() as connection:
-        await load(connection, passages.lines(texts, first), each_step=with_vectors)
+        await load(connection, batch.lines, each_step=with_vectors)
 
 
 def writer(
@@ -174,6 +192,8 @@ async def _search_beside_loading(conninfo: str, store: Store, world: passages.Wo
         if not answer.hits or any("failed" in note for note in answer.notes):
             raise RuntimeError(f"{text!r} was answered with {answer}")
         await asyncio.sleep(THINKING_SECONDS)
+    if not beside.is_alive():
+        raise RuntimeError("The process that loads passages ended before the searches did.")
     found.beside = (loaded.value - before) / (time.perf_counter() - began)
     ended.set()
     await asyncio.to_thread(beside.join)
@@ -181,17 +201,20 @@ async def _search_beside_loading(conninfo: str, store: Store, world: passages.Wo
 
 
 def _go_on_loading(conninfo: str, first: int, ended: Any, loaded: Any) -> None:
-    """In a process of its own: loads passages, some at a time, and has their texts indexed."""
+    """In a process of its own: loads passages, some at a time, and has them indexed, as a worker does."""
+
+    world = passages.World()
+    batches = [_batch(world, first + number * BESIDE, BESIDE) for number in range(BATCHES)]
 
     async def go_on() -> None:
-        world = passages.World()
         async with Store(conninfo) as store:
+            tending = Tending(store, lambda: asyncio.sleep(0))
             model = await store.vectors.current()
             assert model is not None
             while not ended.is_set():
-                await _load(store, model, world, first + loaded.value, BESIDE)
-                await store.texts.index()
+                await _load(store, model, batches.pop())
                 loaded.value += BESIDE
+                await tending.run_once()
                 await asyncio.sleep(PAUSE_SECONDS)
 
     asyncio.run(go_on())

@@ -5,17 +5,18 @@ The handler does nothing, to a batch at a time. Journal, tokens, places and tall
 
 from benchmarks.life import Share, Trial, main
 from detent.configuration import Configuration, load
-from detent.knowledge import Done, Item, Outcome
+from detent.knowledge import Item, Outcome
 from detent.lifecycle import ARTICLE
 from detent.sources import Handler, Source
 from detent.store import Store
 from detent.worker import work_here
+from detent.worker.memory import collect_seldom
 
 ADD_BATCH = 5000
 
 
-async def nothing(items: list[Item]) -> list[Outcome]:
-    return [Done()] * len(items)
+async def nothing(items: list[Item]) -> list[Outcome | None]:
+    return [None] * len(items)
 
 
 SOURCE = Source("benchmark", {"Article": ARTICLE}, [Handler("claimed", nothing, batch=True)])
@@ -27,6 +28,7 @@ async def prepare(conninfo: str) -> None:
 
 
 async def work(share: Share) -> None:
+    collect_seldom()
     async with Store(share.conninfo) as store, work_here(store, [SOURCE], settings(share.batch)) as worker:
         share.meet()
         for keys in share.batches(ADD_BATCH):

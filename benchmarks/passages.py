@@ -107,7 +107,7 @@ def lines(texts: Sequence[str], first: int = 0) -> Iterator[str]:
 
 
 def hashes(texts: Sequence[str], first: int = 0) -> list[UUID]:
-    return [Passage(f"passage {number}", text).hash for number, text in enumerate(texts, start=first)]
+    return [Passage.of(f"passage {number}", text).hash for number, text in enumerate(texts, start=first)]
 
 
 def _normal(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

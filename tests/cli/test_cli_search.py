@@ -51,9 +51,9 @@ def put(db: detent.Detent, key: str, sections: list[str], source: str = "wiki") 
 async def tend(db: detent.AsyncDetent) -> None:
     """Embeds and indexes all there is, as workers do."""
     embedder = Embedder(EmbeddingSettings())
-    model = await embedder.model(db.store)
+    await embedder.model(db.store)
     while items := await db.store.claim(Stage(PASSAGE, "linked"), owner="somebody"):
-        filled = await db.store.contents.with_passages(items, model)
+        filled = await db.store.contents.with_passages(items)
         await db.store.settle(list(zip(filled, embedder(filled), strict=True)))
     while await db.store.texts.index():
         pass

@@ -11,6 +11,7 @@ from detent.knowledge import Child, Done, Mention, Node, Reference
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.search import Search
 from detent.store import Stage, Store
+from detent.store.contents import having_vectors
 from detent.worker.embedder import Embedder
 
 
@@ -58,7 +59,9 @@ class Library:
         """Embeds what waits for it."""
         model = await self._embedder.model(self.store)
         while items := await self.store.claim(Stage(PASSAGE, "linked"), owner="e", limit=500):
-            filled = await self.store.contents.with_passages(items, model)
+            passages = await self.store.contents.with_passages(items)
+            hashes = [item.passage.hash for item in passages if item.passage]
+            filled = having_vectors(passages, await self.store.vectors.known(model, hashes))
             await self.store.settle(list(zip(filled, self._embedder(filled), strict=True)))
 
     async def tend(self) -> None:

@@ -1,7 +1,7 @@
 """How good search is, as a number that must not fall: nDCG@10 over a collection that was written and judged for it.
 
-`collection/passages.txt` and `collection/queries.txt` say how they are written. Whoever extends them judges by what
-the passages say, runs this, and puts the figures that are printed, less 0.02, into FLOORS.
+Whoever extends the collection judges by what the passages say, runs this, and puts the figures that are printed, less
+0.02, into FLOORS.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import random
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.search.judging import CUT, Passage, judged, ndcg, passages
 
 from detent.knowledge import Child, Done, Node
 from detent.lifecycle import ARTICLE
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 Query = Callable[..., list[Any]]
 
-COLLECTION = Path(__file__).parent / "collection"
 MODES = ("text", "semantic", "hybrid")
-CUT = 10
 
 FLOORS = {
     "english": {"text": 0.806, "semantic": 0.839, "hybrid": 0.884},
@@ -42,51 +40,6 @@ VERBS = "polished borrowed sketched rented praised folded painted mislaid staple
 THINGS = "umbrella trousers sofa scarf stapler trophy necklace suitcase curtain wardrobe lipstick racket"
 ROOMS = "stadium hotel lobby theatre gymnasium boutique cinema casino ballroom corridor nursery studio"
 MANNERS = "cheerfully reluctantly yesterday solemnly twice unasked tonight proudly barefoot elegantly"
-
-
-class Passage(NamedTuple):
-    key: str
-    title: str
-    text: str
-
-
-class Judged(NamedTuple):
-    kind: str
-    query: str
-    grades: Mapping[str, int]
-
-
-def blocks(name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """The parts of a file of the collection: both halves of the first line, and the lines below it."""
-    lines = (COLLECTION / name).read_text(encoding="utf-8").splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("#"))
-    for block in text.strip().split("\n\n"):
-        head, *rest = block.splitlines()
-        left, right = head.split(" | ", maxsplit=1)
-        yield left, right, rest
-
-
-def passages() -> list[Passage]:
-    return [Passage(key, title, " ".join(lines)) for key, title, lines in blocks("passages.txt")]
-
-
-def judged() -> list[Judged]:
-    return [Judged(kind, query, dict(map(_judgement, lines))) for kind, query, lines in blocks("queries.txt")]
-
-
-def _judgement(line: str) -> tuple[str, int]:
-    grade, key = line.split()
-    return key, int(grade)
-
-
-def ndcg(found: Sequence[str], grades: Mapping[str, int]) -> float:
-    """The gain of what was found, less the later it comes, in proportion to the best that was possible."""
-    best = sorted(grades.values(), reverse=True)
-    return _gain([grades.get(key, 0) for key in found]) / _gain(best)
-
-
-def _gain(grades: Sequence[int]) -> float:
-    return sum((2.0**grade - 1) / math.log2(place + 1) for place, grade in enumerate(grades[:CUT], start=1))
 
 
 async def shelve(library: Library, article: str, shelved: Sequence[Passage]) -> None:

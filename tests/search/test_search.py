@@ -57,6 +57,18 @@ async def test_the_best_article_comes_first_with_its_best_passage(animals: Libra
     assert len(set(keys(answer))) == len(answer.hits)
 
 
+@pytest.mark.parametrize("mode", MODES)
+async def test_phrases_and_exclusions_hold_in_every_mode(animals: Library, mode: str) -> None:
+    around = [await animals.number(key) for key in ANIMALS] if mode == "graph" else []
+
+    async def found(text: str) -> set[str]:
+        return set(keys(await animals.search.search(text, mode=mode, around=around, grouped=False)))
+
+    assert "Cat/0" in await found("small furry animal")
+    assert "Cat/0" not in await found("small furry animal -mice")
+    assert await found('animal "guards the house"') == {"Dog/0"}
+
+
 async def test_ungrouped_every_passage_is_a_result_of_its_own(animals: Library) -> None:
     answer = await animals.search.search("young cats", grouped=False)
     assert answer.hits[0].key == "Cat/1"

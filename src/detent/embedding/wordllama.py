@@ -32,6 +32,9 @@ SIZES = (64, 128, LARGEST)
 """The model was trained so that the first 64 or 128 numbers of a vector serve alone too."""
 
 BATCH_SIZE = 256
+"""How many texts the tokenizer is given at a time."""
+PASSAGES = 1024
+"""How many texts are embedded and written together: what a batch costs beside the model is then little."""
 TOKENS_AT_ONCE = 4_096
 """How many rows are gathered at a time, so that a text of any length needs little memory."""
 
@@ -54,7 +57,7 @@ class WordLlama(Provider):
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.dimensions = _dimensions(settings)
         self.model = f"{FAMILY}_{self.dimensions}"
-        self.batch_size = settings.batch_size or BATCH_SIZE
+        self.batch_size = settings.batch_size or PASSAGES
         self._loading = threading.Lock()
         self._loaded: Model | None = None
 

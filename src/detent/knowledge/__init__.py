@@ -10,9 +10,10 @@ from detent.knowledge.embedding import Embedding, Passage
 from detent.knowledge.filters import Filters
 from detent.knowledge.item import Item, NewItem
 from detent.knowledge.node import Child, Mention, Node, Reference
-from detent.knowledge.outcome import Done, Failed, Outcome, Retry, Skipped
+from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Retry, Skipped
 
 __all__ = [
+    "NOTHING",
     "Child",
     "Done",
     "Embedding",

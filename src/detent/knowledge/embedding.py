@@ -11,21 +11,22 @@ if TYPE_CHECKING:
 
 
 class Passage(NamedTuple):
-    """The text of an item that gets a vector. `known`: the same text has one already, under the same model."""
+    """The text of an item that gets a vector, as it was written and as it is embedded.
 
-    title: str
+    `hash` is the same for the same content; its vector is kept under it. `known`: it has one already, under the same
+    model.
+    """
+
     text: str
+    content: str
+    hash: UUID
     known: bool = False
 
-    @property
-    def content(self) -> str:
-        """What is embedded: a text says more together with its title."""
-        return f"{self.title}\n{self.text}" if self.title else self.text
-
-    @property
-    def hash(self) -> UUID:
-        """What is the same for the same content; its vector is kept under it."""
-        return UUID(bytes=hashlib.sha256(self.content.encode()).digest()[:16])
+    @classmethod
+    def of(cls, title: str, text: str) -> Passage:
+        """A text says more together with its title."""
+        content = f"{title}\n{text}" if title else text
+        return cls(text, content, UUID(bytes=hashlib.sha256(content.encode()).digest()[:16]))
 
 
 class Embedding(NamedTuple):

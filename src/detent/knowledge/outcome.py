@@ -37,6 +37,25 @@ class Done:
     alias_of: str | None = None
     embedding: Embedding | None = None
 
+    @property
+    def carries_data(self) -> bool:
+        """Whether there is anything to write beside the item's own row."""
+        return bool(
+            self.node is not None
+            or self.references is not None
+            or self.children is not None
+            or self.aliases is not None
+            or self.alias_of is not None
+            or self.embedding is not None
+            or self.checkpoint is not None
+            or self.mentions
+            or self.found
+        )
+
+
+NOTHING = Done()
+"""Done, with nothing to write: what None means."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retry:

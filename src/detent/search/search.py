@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("detent.search")
 
 MODES = ("hybrid", "text", "semantic", "graph")
-DEPTH = 100
+DEPTH = 60
 """How many passages each part is asked for, at first."""
 DEEPEST = 6400
 MOST = 1000
@@ -44,6 +44,7 @@ class Inquiry:
     """What is asked for, where, and what is to be told with the answer."""
 
     query: Query
+    limit: int
     scope: Scope
     notes: dict[str, None]
 
@@ -92,7 +93,7 @@ class Search:
         query = parse(text)
         scope = await self._store.filtering.scope(filters or Filters())
         notes: dict[str, None] = dict.fromkeys(query.notes)
-        asking = _Asking(self, Inquiry(query, scope, notes))
+        asking = _Asking(self, Inquiry(query, limit, scope, notes))
         if mode == "graph":
             near = Surroundings(self._store, around, weights)
             ranked = await near.rank(asking.semantic, scope, notes)
@@ -113,7 +114,7 @@ class Search:
         if model is None or vector is None:
             return Answer((), ("It has no vector, so that nothing can be compared with it.",))
         scope = await self._store.filtering.scope(filters or Filters())
-        inquiry = Inquiry(parse(""), scope, {})
+        inquiry = Inquiry(parse(""), limit, scope, {})
         own = (await self._roots([item])).get(item, item)
 
         async def ask(depth: int) -> dict[str, Ranking]:
@@ -146,8 +147,9 @@ class Search:
         """The best by words, and how much of the query the best of them has, from 0 to 1."""
         scope = inquiry.scope
         check = scope.check if scope.wide else None
+        exact = max(2 * inquiry.limit, depth // 5)  # what comes after those hardly counts
         found = await self._store.texts.search(
-            inquiry.query, limit=depth, kinds=scope.kinds, allowed=scope.allowed, check=check
+            inquiry.query, limit=depth, exact=exact, kinds=scope.kinds, allowed=scope.allowed, check=check
         )
         inquiry.notes.update(dict.fromkeys(found.notes))
         covered = found.hits[0].score / found.bound if found.hits and found.bound else 0.0
@@ -192,8 +194,7 @@ class Search:
         return [(number, score) for number, score in ranking if number in meeting]
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
-        provider = await asyncio.to_thread(self._provider_of, model)
-        vector = await asyncio.to_thread(provider.embed_query, text)
+        vector = await asyncio.to_thread(lambda: self._provider_of(model).embed_query(text))
         if not float(vector @ vector) > 0:
             raise DetentError("the model finds nothing in the query")
         return vector

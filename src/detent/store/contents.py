@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence, Set
+from uuid import UUID
 
 from detent.knowledge import Item, Node, Passage
+from detent.store import arrays
 from detent.store.database import Database
-
-if TYPE_CHECKING:
-    from detent.store.vectors import Model, Vectors
 
 
 class Contents:
-    def __init__(self, database: Database, vectors: Callable[[], Vectors]) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._vectors = vectors
 
     async def with_nodes(self, items: Sequence[Item]) -> list[Item]:
         """The items with their content so far."""
@@ -23,14 +20,19 @@ class Contents:
         nodes = {row.item_id: Node(row.title, row.text, row.properties, row.content_hash) for row in rows}
         return [item._replace(node=nodes.get(item.id)) for item in items]
 
-    async def with_passages(self, items: Sequence[Item], model: Model | None) -> list[Item]:
-        """The items with the texts that are to be embedded, and whether they need to be."""
-        rows = await self._database.fetch("read_texts", {"ids": [item.id for item in items]})
-        passages = {row.item_id: Passage(row.title, row.text) for row in rows}
-        hashes = {number: passage.hash for number, passage in passages.items()}
-        known = await self._vectors().known(model, sorted(set(hashes.values()))) if model else set()
-        nothing = Passage("", "")
-        return [
-            item._replace(passage=passages.get(item.id, nothing)._replace(known=hashes.get(item.id) in known))
-            for item in items
-        ]
+    async def with_passages(self, items: Sequence[Item]) -> list[Item]:
+        """The items with the texts that are to be embedded."""
+        rows = await self._database.fetch("read_texts", {"ids": arrays.integers(item.id for item in items)})
+        passages = {row.item_id: Passage.of(row.title, row.text) for row in rows}
+        nothing = Passage.of("", "")
+        return [item._replace(passage=passages.get(item.id, nothing)) for item in items]
+
+
+def having_vectors(items: Sequence[Item], known: Set[UUID]) -> list[Item]:
+    """The items, those passages marked whose texts are known."""
+    return [
+        item._replace(passage=passage._replace(known=True))
+        if (passage := item.passage) is not None and passage.hash in known
+        else item
+        for item in items
+    ]

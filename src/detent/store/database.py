@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, IsolationLevel
 from psycopg.rows import namedtuple_row
 from psycopg_pool import AsyncConnectionPool
 
@@ -101,6 +101,19 @@ class Database:
                 await connection.execute("SELECT set_config('detent.now', %s, true)", [self.now.isoformat()])
             yield connection
 
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Connection]:
+        """A connection that sees the database as it is at one moment, whatever is written meanwhile."""
+        async with self.connection() as connection:
+            await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
+            await connection.set_read_only(True)
+            try:
+                async with connection.transaction():
+                    yield connection
+            finally:
+                await connection.set_isolation_level(None)
+                await connection.set_read_only(None)
+
     async def fetch(self, name: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
         """Run one named statement in its own transaction."""
         if self.now is None:
@@ -129,6 +142,13 @@ async def fetch(connection: Connection, name: str, parameters: Mapping[str, Any]
     """Run a named statement and return its rows, if it gives any."""
     cursor = await connection.execute(SQL[name], parameters)
     return await cursor.fetchall() if cursor.description else []
+
+
+async def fetch_together(connection: Connection, *statements: tuple[str, Mapping[str, Any]]) -> list[list[Any]]:
+    """Run named statements that do not need each other's rows, sent at once, and return the rows of each."""
+    async with connection.pipeline():
+        cursors = [await connection.execute(SQL[name], parameters, binary=True) for name, parameters in statements]
+        return [await cursor.fetchall() for cursor in cursors]
 
 
 def is_away(error: psycopg.Error) -> bool:

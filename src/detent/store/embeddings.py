@@ -8,6 +8,7 @@ from uuid import UUID
 
 from detent.errors import Unstorable
 from detent.knowledge import Embedding
+from detent.store import arrays
 from detent.store.database import Connection, fetch
 
 if TYPE_CHECKING:
@@ -64,12 +65,13 @@ class Embeddings:
 
 async def note_embeddings(connection: Connection, lines: Lines) -> None:
     """Keep what items were embedded with, in the transaction that moves them."""
-    if lines:
+    for provider, model in {(embedding.provider, embedding.model) for _, embedding in lines}:
+        alike = [(item, each) for item, each in lines if (each.provider, each.model) == (provider, model)]
         parameters = {
-            "ids": [item for item, _ in lines],
-            "providers": [embedding.provider for _, embedding in lines],
-            "models": [embedding.model for _, embedding in lines],
-            "content_hashes": [embedding.content_hash for _, embedding in lines],
-            "hashes": [embedding.hash for _, embedding in lines],
+            "ids": arrays.integers(item for item, _ in alike),
+            "provider": provider,
+            "model": model,
+            "content_hashes": arrays.texts(embedding.content_hash for _, embedding in alike),
+            "hashes": arrays.texts(embedding.hash.hex if embedding.hash else None for _, embedding in alike),
         }
         await fetch(connection, "note_embeddings", parameters)

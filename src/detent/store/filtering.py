@@ -75,6 +75,8 @@ class Filtering:
 
     async def scope(self, filters: Filters) -> Scope:
         """What filters leave. A source or label that does not exist is an error."""
+        if filters == Filters():
+            return Scope(None)
         labelled = await self._kinds.chosen(filters.sources, filters.labels)
         chosen = await self._kinds.chosen(filters.sources, ())
         numbers = [kind.id for kind in chosen] if filters.sources else None

@@ -71,20 +71,6 @@ class Graph:
         self._embeddings = embeddings
 
     @staticmethod
-    def carries_data(done: Done) -> bool:
-        return bool(
-            done.node
-            or done.references is not None
-            or done.children is not None
-            or done.mentions
-            or done.aliases is not None
-            or done.alias_of is not None
-            or done.embedding is not None
-            or done.found
-            or done.checkpoint is not None
-        )
-
-    @staticmethod
     def names_kinds(done: Done) -> bool:
         return bool(done.references or done.found or done.children or done.mentions)
 

@@ -36,22 +36,33 @@ def birth_state(kind: Kind, new: NewItem) -> str:
 
 async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
     """Add what is not there yet; returns how many that were."""
-    return await _insert(connection, _in_order(found))
+    added = 0
+    for kind, new in _in_order(found):
+        for start in range(0, len(new), CHUNK):
+            added += await _insert(connection, kind, new[start : start + CHUNK])
+    return added
 
 
-def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, NewItem]]:
-    """Each item once, as it was first found, sorted so that concurrent adders never wait in a circle."""
-    by_name = {(kind.id, new.key): (kind, new) for kind, new in reversed(found)}
-    return [by_name[name] for name in sorted(by_name)]
+def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
+    """The items of each kind, each once, as it was first found; sorted so that concurrent adders never wait in a
+    circle."""
+    kinds: dict[int, Kind] = {}
+    by_kind: dict[int, dict[str, NewItem]] = {}
+    for kind, new in found:
+        kinds[kind.id] = kind
+        by_kind.setdefault(kind.id, {}).setdefault(new.key, new)
+    return [(kinds[number], [by_kind[number][key] for key in sorted(by_kind[number])]) for number in sorted(kinds)]
 
 
-async def _insert(connection: Connection, lines: Sequence[tuple[Kind, NewItem]]) -> int:
+async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem]) -> int:
+    """Add items of one kind. What none of them says is not sent."""
     parameters = {
-        "kinds": arrays.integers(kind.id for kind, _ in lines),
-        "keys": arrays.texts(new.key for _, new in lines),
-        "states": arrays.texts(birth_state(kind, new) for kind, new in lines),
-        "priorities": arrays.integers(new.priority for _, new in lines),
-        "hashes": arrays.texts(new.content_hash for _, new in lines),
+        "kind": kind.id,
+        "initial": kind.lifecycle.initial,
+        "keys": arrays.texts(new.key for new in lines),
+        "states": arrays.texts(birth_state(kind, new) for new in lines) if any(new.state for new in lines) else None,
+        "priorities": arrays.integers(new.priority for new in lines) if any(new.priority for new in lines) else None,
+        "hashes": arrays.texts(new.content_hash for new in lines) if any(new.content_hash for new in lines) else None,
     }
     rows = await fetch(connection, "add", parameters)
     return int(rows[0].count)
@@ -68,12 +79,8 @@ class Items:
         """Add any number of items, in one transaction."""
         for _, new in found:
             check_new_item(new)
-        lines = _in_order(found)
-        added = 0
         async with self._database.transaction() as connection:
-            for start in range(0, len(lines), CHUNK):
-                added += await _insert(connection, lines[start : start + CHUNK])
-        return added
+            return await add(connection, found)
 
     async def find(self, kind: Kind, keys: Sequence[str]) -> dict[str, Any]:
         """The items of a kind by their keys."""

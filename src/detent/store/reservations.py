@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 
 from detent.errors import DatabaseAway
+from detent.store import arrays
 from detent.store.database import Connection, Database, connection_options, fetch, is_away
 
 
@@ -30,7 +31,7 @@ class Reservations:
         if not wanted:
             return set()
         try:
-            rows = await self._fetch("try_reserve", list(wanted))
+            rows = await self._fetch("try_reserve", wanted)
         except psycopg.errors.OutOfMemory:  # the server has no room for so many locks: then it is done without
             return set(wanted.values())
         taken = {wanted[row.key] for row in rows if row.taken}
@@ -52,9 +53,9 @@ class Reservations:
         if self._connection is not None:
             await self._connection.close()
 
-    async def _fetch(self, statement: str, keys: list[int]) -> list[Any]:
+    async def _fetch(self, statement: str, keys: Iterable[int]) -> list[Any]:
         try:
-            return await fetch(await self._own(), statement, {"keys": keys})
+            return await fetch(await self._own(), statement, {"keys": arrays.integers(keys)})
         except psycopg.Error as error:
             if is_away(error):
                 raise DatabaseAway(error) from error

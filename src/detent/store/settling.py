@@ -182,7 +182,7 @@ class Settling:
         return all(
             verdict.error is None
             and not _failed_before(verdict.item)
-            and (verdict.done is None or not self._graph.carries_data(verdict.done))
+            and (verdict.done is None or not verdict.done.carries_data)
             for verdict in verdicts
         )
 
@@ -257,7 +257,7 @@ def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
 
 def _size(done: Done | None) -> int:
     """About how many characters are written, of what may be large."""
-    if done is None or not Graph.carries_data(done):
+    if done is None or not done.carries_data:
         return 0
     children, own = done.children or (), [done.node] if done.node else []
     nodes = [*own, *(child.node for child in children), *(mention.node for mention in done.mentions)]

@@ -56,7 +56,7 @@ class Store:
         self.spending = Spending(self.database)
         self.filtering = Filtering(self.database, self.kinds)
         self.reading = Reading(self.database, self.kinds)
-        self.contents = Contents(self.database, lambda: self.vectors)
+        self.contents = Contents(self.database)
         embeddings = Embeddings(lambda: self.vectors)
         self._settling = Settling(self.database, self.kinds, Graph(self.kinds, embeddings))
         self.removal = Removal(self.database, self.kinds)
@@ -203,6 +203,10 @@ class Store:
         if resting:
             await self.database.fetch("forget_embeddings", {"ids": resting})
         return len(resting) + len(await self.items.move(ready, "linked", owner="embedding", reason=reason))
+
+    async def has_texts(self) -> bool:
+        """Whether there is anything to be searched: a question that loads nothing of what searches."""
+        return bool((await self.database.fetch("anything_to_search"))[0].found)
 
     async def count_by_state(self) -> list[Tally]:
         """How many items there are of each source and label in each state."""

@@ -68,9 +68,8 @@ def check_properties(what: str, properties: Mapping[str, Any]) -> None:
 
 
 def check_new_item(new: NewItem) -> None:
-    _require_type("the label of a new item", new.label, str)
+    check_key("the label of a new item", new.label)
     check_key("the key of a new item", new.key)
-    check_text("its label", new.label)
     check_priority(new.priority)
     if new.source is not None:
         _require_type("the source of a new item", new.source, str)
@@ -99,8 +98,15 @@ def check_outcome(outcome: object) -> None:
 def _check_done(done: Done) -> None:
     if done.to is not None:
         _require_type("the state to go to", done.to, str)
-    check_text("the note", done.note)
-    check_text("the content hash", done.content_hash)
+    if done.note is not None:
+        check_text("the note", done.note)
+    if done.content_hash is not None:
+        check_text("the content hash", done.content_hash)
+    if done.carries_data:
+        _check_data(done)
+
+
+def _check_data(done: Done) -> None:
     if done.node is not None:
         _check_node("the node", done.node)
     if done.references:
@@ -118,10 +124,14 @@ def _check_company(done: Done) -> None:
         _check_children(done.children)
     if done.mentions:
         _check_mentions(done.mentions)
-    _require_type("the aliases", done.aliases, Sequence | None)
-    for key in (*(done.aliases or ()), *([] if done.alias_of is None else [done.alias_of])):
-        check_key("an alias", key)
-    _require_type("the embedding", done.embedding, Embedding | None)
+    if done.aliases is not None:
+        _require_type("the aliases", done.aliases, Sequence)
+        for key in done.aliases:
+            check_key("an alias", key)
+    if done.alias_of is not None:
+        check_key("an alias", done.alias_of)
+    if done.embedding is not None:
+        _require_type("the embedding", done.embedding, Embedding)
 
 
 def printable(text: object) -> str:

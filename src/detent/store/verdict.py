@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from detent.errors import IllegalMove, Unstorable
-from detent.knowledge import Done, Failed, Item, Outcome, Retry, Skipped
+from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Again, Event, GiveUp, Lifecycle, Path, RetryPolicy, Trouble, decide
 from detent.store.values import check_outcome, printable
 
@@ -43,22 +43,34 @@ def judge(
 ) -> Verdict:
     """The verdict on an outcome. One that cannot be stored, or asks for an illegal move, fails its item."""
     try:
+        if outcome is NOTHING:
+            return Verdict(item, lifecycle.path(item.state, Event.DONE, item=item), 0)
         check_outcome(outcome)
-        match outcome:
-            case Done():
-                path = lifecycle.path(item.state, Event.DONE, outcome.to, item=item)
-                return Verdict(item, path, 0, outcome.note, None, None, outcome)
-            case Retry():
-                return _retry(item, outcome, lifecycle, policy, jitter())
-            case Failed():
-                return failed(item, lifecycle, outcome.trouble, outcome.reason)
-            case Skipped():
-                path = lifecycle.path(item.state, Event.SKIP, item=item)
-                return Verdict(item, path, 0, reason=printable(outcome.reason))
+        return _verdict(item, outcome, lifecycle, policy, jitter)
     except (Unstorable, IllegalMove) as error:
         return refused(item, lifecycle, str(error).rstrip("."))
     except Exception as error:  # what a handler returns may be of any make, and is its item's trouble alone
         return refused(item, lifecycle, f"looking at it raised {type(error).__name__}")
+
+
+def _verdict(
+    item: Item, outcome: Outcome, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
+) -> Verdict:
+    match outcome:
+        case Done():
+            path = lifecycle.path(item.state, Event.DONE, outcome.to, item=item)
+            return Verdict(item, path, 0, outcome.note, None, None, outcome if _writes(outcome) else None)
+        case Retry():
+            return _retry(item, outcome, lifecycle, policy, jitter())
+        case Failed():
+            return failed(item, lifecycle, outcome.trouble, outcome.reason)
+        case Skipped():
+            path = lifecycle.path(item.state, Event.SKIP, item=item)
+            return Verdict(item, path, 0, reason=printable(outcome.reason))
+
+
+def _writes(done: Done) -> bool:
+    return done.content_hash is not None or done.carries_data
 
 
 def released(item: Item, lifecycle: Lifecycle, reason: str, delay_seconds: float | None = None) -> Verdict:

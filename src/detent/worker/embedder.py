@@ -12,7 +12,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
 from detent.configuration import EmbeddingSettings
 from detent.embedding import Provider, open_provider, reason_to_skip
@@ -102,15 +101,13 @@ class Embedder:
         return self.provider.embed([passage.content for passage in passages]) if passages else []
 
     def _outcome(self, passage: Passage, vector: Any) -> Outcome:
-        number: UUID = passage.hash
         if vector is not None:
             length = float(vector @ vector)
             if length == 0:
                 return Skipped("the model finds nothing in the text")
             if not length < float("inf"):
                 return Failed("the model's vector has numbers that are not finite", Trouble.MALFORMED)
-        embedding = Embedding(self.provider.name, self.provider.model, number.hex, number, vector)
-        return Done(embedding=embedding)
+        return Done(embedding=Embedding(self.provider.name, self.provider.model, hash=passage.hash, vector=vector))
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from detent.knowledge import Done, Failed, Item, Outcome, Retry, Skipped
+from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Trouble, classify, retry_after_seconds
 
 _OUTCOMES = (Done, Retry, Failed, Skipped)
@@ -46,7 +46,7 @@ def outcomes_of_batch(items: Sequence[Item], result: object) -> list[Outcome]:
 def outcome_of_result(result: object) -> Outcome:
     """What a handler returned, checked. None means done, with nothing to write."""
     if result is None:
-        return Done()
+        return NOTHING
     if isinstance(result, _OUTCOMES):
         return result
     return _wrong(f"it returned {result!r:.80}")

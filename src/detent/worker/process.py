@@ -19,6 +19,7 @@ from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
 from detent.worker.lifeline import watch
+from detent.worker.memory import collect_seldom
 from detent.worker.modules import load_sources
 from detent.worker.patience import opened
 from detent.worker.spec import ORPHANED, RETIRED, Spec, read_spec
@@ -31,6 +32,7 @@ async def work(spec: Spec) -> int:
     project = Project(Path(spec.root)) if spec.root else None
     settings = load(project, flags=spec.flags)
     sources = load_sources(spec.modules, project)
+    collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
         worker = Worker(store, sources, settings, owner=spec.owner, board=Board(spec.board))

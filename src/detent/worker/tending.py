@@ -52,6 +52,8 @@ class Tending:
         ]
         async with self._one_at_a_time:
             await self._account()
+            if not await self._store.has_texts():
+                return False
             return any([await step() for step in steps if not self._stopped.is_set()])
 
     async def finish(self) -> None:

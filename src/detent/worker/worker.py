@@ -7,32 +7,25 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from detent.configuration import Configuration
-from detent.errors import DatabaseAway, DetentError
+from detent.errors import DatabaseAway
 from detent.knowledge import Item, Outcome
 from detent.sources import Source
 from detent.store import Cursor, Store
-from detent.store.reservations import Reservations
 from detent.worker.board import Board
 from detent.worker.duty import Duty, declare, duties
 from detent.worker.hands import Hands
-from detent.worker.outcomes import outcome_of
 from detent.worker.patience import patiently
 from detent.worker.remaining import remaining
 from detent.worker.settler import Settler
+from detent.worker.supplies import Supplies
 from detent.worker.tending import Tending
-
-if TYPE_CHECKING:
-    from detent.store.vectors import Model
 
 log = logging.getLogger("detent.worker")
 
 _MOST_UNSETTLED = 10_000
 _SHARE_OF_TIME_SPENT_COUNTING = 0.05
-_ELSEWHERE_SECONDS = 0.5
-"""After that, a text that is being embedded elsewhere is looked at again."""
 _LAST_SECONDS = 10.0
 """How long, after the grace period, giving back what is unfinished may take."""
 
@@ -53,8 +46,8 @@ class Worker:
         self._board = board
         self._wake = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._reservations = Reservations(store.database)
         self._settler = Settler(store, board, self._look_again, self._over)
+        self._supplies = Supplies(store, self._settler)
         self._tending = Tending(store, self._account)
         self._hands: list[Hands] = []
         self._cursors: dict[Hands, Cursor] = {}
@@ -124,7 +117,7 @@ class Worker:
         self._wake.set()
 
     def _over(self, items: Sequence[Item]) -> None:
-        self._reservations.free(item.passage.hash for item in items if item.passage and not item.passage.known)
+        self._supplies.over(items)
 
     def _look_again(self) -> None:
         self._looked.clear()
@@ -162,7 +155,7 @@ class Worker:
             kinds=hands.duty.kinds,
             cursor=self._cursors[hands],
         )
-        items = await self._with_contents(hands.duty, items)
+        items = await self._supplies.fill(hands.duty, items)
         self._claim_in_doubt = False
         if not items:
             self._looked[hands] = time.monotonic()
@@ -175,47 +168,8 @@ class Worker:
             hands.take(items)
         return True
 
-    async def _with_contents(self, duty: Duty, items: list[Item]) -> list[Item]:
-        """The items with what their handler reads of them."""
-        if not items or duty.handler.reads is None:
-            return items
-        if duty.handler.reads == "node":
-            return await self._store.contents.with_nodes(items)
-        try:
-            model = await duty.embedder.model(self._store) if duty.embedder else await self._store.vectors.current()
-        except DetentError:
-            raise
-        except Exception as error:  # the service that knows the model does not answer
-            self._settler.hold(items)
-            self._finished(duty, [(item, outcome_of(error)) for item in items])
-            return []
-        filled = await self._store.contents.with_passages(items, model)
-        return await self._without_those_embedded_elsewhere(filled, model)
-
-    async def _without_those_embedded_elsewhere(self, items: list[Item], model: Model | None) -> list[Item]:
-        """Items whose text nobody else is embedding now; the others are given back, and find it known next time.
-
-        What is reserved is looked at again: whoever had it may have finished in between.
-        """
-        unknown = {passage.hash for item in items if (passage := item.passage) is not None and not passage.known}
-        reserved = await self._reservations.take(unknown)
-        known = await self._store.vectors.known(model, sorted(reserved)) if model and reserved else set()
-        self._reservations.free(known)
-        elsewhere = unknown - reserved
-        waiting = [item._replace(passage=None) for item in items if item.passage and item.passage.hash in elsewhere]
-        if waiting:
-            self._settler.hold(waiting)
-            await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
-        return [
-            item._replace(passage=passage._replace(known=True))
-            if (passage := item.passage) and passage.hash in known
-            else item
-            for item in items
-            if not item.passage or item.passage.hash not in elsewhere
-        ]
-
     async def _account(self) -> None:
-        await self._reservations.flush()
+        await self._supplies.flush()
         for hands in self._hands:
             if hands.duty.embedder:
                 await hands.duty.embedder.account(self._store, self.owner)
@@ -310,7 +264,7 @@ class Worker:
             hands.close()
             if hands.duty.embedder:
                 hands.duty.embedder.close()
-        await self._reservations.close()
+        await self._supplies.close()
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await settling

@@ -117,21 +117,6 @@ def test_a_bound_is_never_below_the_score_and_an_exact_one_is_the_score(
     assert candidates.bounds[candidates.exact] == pytest.approx(truth[candidates.places[candidates.exact]])
 
 
-def test_few_and_many_texts_are_added_up_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    many: list[Words] = [{"a": 1 + n % 5, "b": 1 + n % 3} for n in range(50)]
-    block = block_of(many)
-    entries = np.frombuffer(block.entries, ENTRY)
-    columns = [entries[name].astype(np.int64) for name in ("ordinal", "times", "length")]
-    zeros, both = np.zeros(2, np.int64), np.array([0, 1])
-    slices = ranking.Slices(zeros, both, np.array([50, 50]), np.array([50, 50]), np.full(2, 5.0), *columns)
-    collection = ranking.Collection(50, 5.0, np.array([1.0, 2.0]))
-    dense = ranking.gather(slices, collection, np.array([0, 50]), None)
-    monkeypatch.setattr(ranking, "DENSE", 0)
-    sparse = ranking.gather(slices, collection, np.array([0, 50]), None)
-    assert dense.places.tolist() == sparse.places.tolist()
-    assert dense.bounds == pytest.approx(sparse.bounds)
-
-
 @pytest.mark.parametrize(
     ("counts", "budget", "shares"),
     [

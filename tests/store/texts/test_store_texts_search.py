@@ -11,6 +11,7 @@ import pytest
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
 from detent.store.texts import Texts
+from detent.store.texts.reading import WAITING
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Shelf
@@ -150,11 +151,41 @@ async def test_a_text_that_was_replaced_is_not_found_even_before_the_index_knows
 async def test_more_waiting_texts_than_are_searched_are_told(shelf: Shelf) -> None:
     items = shelf.put_many({f"{n}": "heron" for n in range(700)})
     answer = await shelf.texts.search(parse("heron"), limit=1000)
-    assert {hit.item_id for hit in answer.hits} == set(items[-500:])
+    assert {hit.item_id for hit in answer.hits} == set(items[-WAITING:])
     assert answer.notes == ("700 texts are not indexed yet; only the newest of them were searched.",)
     await shelf.settle()
     answer = await shelf.texts.search(parse("heron"), limit=1000)
     assert (len(answer.hits), answer.notes) == (700, ())
+
+
+async def test_texts_that_wait_are_split_once_and_follow_their_language(shelf: Shelf) -> None:
+    item = shelf.put("a", "the herons waited")
+    for _ in range(2):
+        assert await found(shelf, "herons") == [item]
+        assert await found(shelf, "heron") == []
+    shelf.query("UPDATE source SET language = 'english'")
+    assert await found(shelf, "heron") == [item]
+    shelf.put("a", "the storks waited")
+    assert await found(shelf, "heron") == []
+    assert await found(shelf, "stork") == [item]
+
+
+async def test_the_best_are_exact_and_the_others_no_better(shelf: Shelf) -> None:
+    texts = Texts(shelf.store.database, budget=400)
+    words = ("water", "heron", "reed", "stork")
+    chance = random.Random(5)
+    shelf.put_many(
+        {f"{n}": " ".join(chance.choices(words, (60, 3, 9, 1), k=chance.randint(3, 30))) for n in range(3000)}
+    )
+    await shelf.settle()
+    plain = shelf.plain(["water", "heron"])
+    best = sorted(plain.values(), reverse=True)
+    for exact in (0, 1, 7, 50, None):
+        hits = (await texts.search(parse("water heron"), limit=50, exact=exact)).hits
+        told = 50 if exact is None else max(exact, 1)
+        assert len({hit.item_id for hit in hits}) == 50
+        assert [hit.score for hit in hits[:told]] == pytest.approx(best[:told])
+        assert all(hit.score >= plain[hit.item_id] - 1e-9 for hit in hits)
 
 
 async def test_a_search_is_as_large_as_asked(shelf: Shelf) -> None:

@@ -57,6 +57,16 @@ async def test_what_nobody_refers_to_is_not_found_and_takes_no_place(shelf: Shel
     assert await shelf.nearest(9) == shelf.expected(9, left)
 
 
+async def test_a_large_part_and_a_fresh_one_are_told_together(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "LARGE", 50)
+    numbers = range(1, 301)
+    await shelf.put(numbers[::3])
+    await shelf.merge()
+    await shelf.put([number for number in numbers if number not in numbers[::3]])
+    for limit in (5, 100, 150, 400):
+        assert await shelf.nearest(9, limit=limit) == shelf.expected(9, numbers, limit)
+
+
 async def test_a_vector_in_two_parts_is_found_once(shelf: Shelf, query: Any) -> None:
     await shelf.put(range(1, 101))
     await shelf.merge()
@@ -114,7 +124,7 @@ async def test_a_search_goes_through_the_index(shelf: Shelf) -> None:
             vector = wire.halfvec(shelf.vector(1))
             wire.accept(connection)
             cursor = await connection.execute(
-                sql.SQL("EXPLAIN ") + statement, {"vector": vector, "limit": 10, **wanted.parameters}
+                sql.SQL("EXPLAIN ") + statement, {"vector": vector, "limit": 10, "farthest": 2.0, **wanted.parameters}
             )
             plan = "\n".join([row[0] for row in await cursor.fetchall()])
             assert "Index Scan using vector_1_1_nearest" in plan

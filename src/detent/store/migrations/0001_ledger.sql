@@ -69,12 +69,13 @@ CREATE TABLE place (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
 
--- Adds the items that are not there yet; returns how many that were. Keys come sorted, so that concurrent adders
--- never wait in a circle. Those that are there are left out beforehand: a conflict with one would wait for whoever
--- moves it, who, if two articles are settled that found each other, waits for this one. A key that somebody else
--- adds at the same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item
--- a third more.
-CREATE FUNCTION add_items(kinds integer[], keys text[], states text[], priorities integer[], hashes text[])
+-- Adds the items of a kind that are not there yet; returns how many that were. Without states all begin in the
+-- initial one. Keys come sorted, so that concurrent adders never wait in a circle. Those that are there are left out
+-- beforehand: a conflict with one would wait for whoever moves it, who, if two articles are settled that found each
+-- other, waits for this one. A key that somebody else adds at the same moment is waited for, and then it is there;
+-- ON CONFLICT would do the same, and costs each item a third more. The kind is a column, so that each key is looked
+-- up: no plan reads all keys of the kind.
+CREATE FUNCTION add_items(kind integer, initial text, keys text[], states text[], priorities integer[], hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     added_count bigint;
@@ -84,8 +85,10 @@ BEGIN
             WITH moment AS MATERIALIZED (SELECT clock() AS now),
             added AS (
                 INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at)
-                SELECT line.kind_id, line.key, line.state, line.priority, line.hash, moment.now, moment.now
-                FROM unnest(kinds, keys, states, priorities, hashes) AS line (kind_id, key, state, priority, hash)
+                SELECT line.kind_id, line.key, coalesce(line.state, initial), coalesce(line.priority, 0), line.hash,
+                       moment.now, moment.now
+                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
+                     AS line (kind_id, key, state, priority, hash)
                 CROSS JOIN moment
                 WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
                 RETURNING id, kind_id, state, priority

@@ -61,7 +61,7 @@ WHERE child.parent_id IS NOT NULL AND child.edge IS NOT NULL;
 COMMENT ON VIEW edge IS 'Every edge. A reference that is not here waits for its target.';
 
 -- What an item's embedding was made with and from. `hash` is that of the text, by which the vector is found: items
--- with the same text share it.
+-- with the same text share it. `content_hash` is what somebody else said who embedded it.
 CREATE TABLE embedding (
     item_id      bigint PRIMARY KEY,
     provider     text COLLATE "C",

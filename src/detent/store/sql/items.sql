@@ -1,8 +1,8 @@
 -- Items: adding, moving by hand, listing.
 
 -- name: add
--- Adds the items that are not there yet, and counts them.
-SELECT add_items(%(kinds)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
+-- Adds the items of a kind that are not there yet, and counts them.
+SELECT add_items(%(kind)s, %(initial)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
 
 -- name: find
 -- Items by kind and key.

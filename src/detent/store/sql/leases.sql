@@ -83,7 +83,8 @@ tallied AS (
          AS change (state, count)
 )
 SELECT id, kind_id, key, priority, attempt, token, content_hash, (SELECT alone FROM head) AS alone,
-       (SELECT data FROM checkpoint WHERE item_id = moved.id) AS checkpoint
+       CASE WHEN (SELECT EXISTS (SELECT FROM checkpoint WHERE item_id = ANY (ARRAY(SELECT item_id FROM taken))))
+            THEN (SELECT data FROM checkpoint WHERE item_id = moved.id) END AS checkpoint
 FROM moved ORDER BY priority, id;
 
 -- name: renew
@@ -113,8 +114,8 @@ behind AS MATERIALIZED (
     WHERE seen.token = ANY (%(leases)s::bigint[]) AND held.open IS DISTINCT FROM seen.open
 ),
 way AS MATERIALIZED (
-    SELECT held.claimed_at, held.waited, held.owner, line.*
-    FROM unnest(%(token)s::bigint[], %(first)s::integer[], %(last)s::integer[], %(state)s::text[],
+    SELECT moment.now, held.claimed_at, held.waited, held.owner, line.*
+    FROM moment CROSS JOIN unnest(%(token)s::bigint[], %(first)s::integer[], %(last)s::integer[], %(state)s::text[],
                 %(via)s::text[], %(to)s::text[], %(again)s::text[], %(tried)s::smallint[],
                 %(attempt)s::smallint[], %(delay)s::float8[], %(hash)s::text[], %(reason)s::text[],
                 %(keep_token)s::boolean[], %(alone)s::boolean[])
@@ -126,14 +127,14 @@ way AS MATERIALIZED (
 moved AS (
     UPDATE item SET
         state = CASE WHEN changed AND way.again IS NOT NULL THEN way.again ELSE way."to" END,
-        since = moment.now,
+        since = way.now,
         not_before = CASE WHEN changed AND way.again IS NOT NULL OR way.delay IS NULL THEN '-infinity'
-                          ELSE moment.now + make_interval(secs => way.delay) END,
+                          ELSE way.now + make_interval(secs => way.delay) END,
         attempt = CASE WHEN changed AND way.again IS NOT NULL THEN 0 ELSE way.attempt END,
         content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(way.hash, content_hash) END,
         token = CASE WHEN way.keep_token THEN item.token END,
         changed = false
-    FROM way CROSS JOIN moment
+    FROM way
     WHERE item.id = ANY ((%(ids)s::bigint[])[way.first:way.last])
       AND item.token = way.token AND item.state = way.state
     RETURNING item.id, item.kind_id, item.priority, item.not_before, item.state AS final,
@@ -159,24 +160,26 @@ journaled AS (
            step.owner, step.reason
     FROM step CROSS JOIN moment ORDER BY step.number
 ),
+counted AS MATERIALIZED (
+    SELECT token, kind_id, state, final, count(*) AS count FROM moved GROUP BY token, kind_id, state, final
+),
 tallied AS (
     INSERT INTO tally (kind_id, state, count)
     SELECT kind_id, state, sum(count) FROM (
-        SELECT kind_id, state, -count(*) AS count FROM moved GROUP BY kind_id, state
-        UNION ALL SELECT kind_id, final, count(*) FROM moved GROUP BY kind_id, final
+        SELECT kind_id, state, -count AS count FROM counted
+        UNION ALL SELECT kind_id, final, count FROM counted
     ) AS change GROUP BY kind_id, state
 ),
 settled AS MATERIALIZED (
-    SELECT held.token, held.open - moved.count AS open
-    FROM (SELECT token, count(*)::integer AS count FROM moved GROUP BY token) AS moved
-    JOIN held ON held.token = moved.token
+    SELECT held.token, (held.open - sum(counted.count))::integer AS open
+    FROM counted JOIN held ON held.token = counted.token GROUP BY held.token, held.open
 ),
 closed AS (DELETE FROM lease USING settled WHERE lease.token = settled.token AND settled.open <= 0),
 shrunk AS (
     UPDATE lease SET open = settled.open FROM settled WHERE lease.token = settled.token AND settled.open > 0
 )
 SELECT answer.*, moved.id, moved.final, moved.counted
-FROM (SELECT EXISTS (SELECT FROM behind) AS behind, count(*) AS moved FROM moved) AS answer
+FROM (SELECT EXISTS (SELECT FROM behind) AS behind, coalesce(sum(count), 0) AS moved FROM counted) AS answer
 LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR moved.counted <> moved.asked;
 
 -- name: unsettled

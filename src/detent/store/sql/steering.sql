@@ -68,19 +68,22 @@ SET count = excluded.count
     content_hash = excluded.content_hash;
 
 -- name: note_embeddings
--- Keeps what items were embedded with; what is not said stays as it was.
+-- Keeps what items were embedded with; what is not said stays as it was. A vector of Detent's own says all with its
+-- hash.
 INSERT INTO embedding (item_id, provider, model, content_hash, hash)
-SELECT line.* FROM unnest(%(ids)s::bigint[], %(providers)s::text[], %(models)s::text[], %(content_hashes)s::text[],
-                          %(hashes)s::uuid[]) AS line
+SELECT line.id, %(provider)s, %(model)s, line.content_hash, line.hash
+FROM unnest(%(ids)s::bigint[], %(content_hashes)s::text[], %(hashes)s::uuid[]) AS line (id, content_hash, hash)
 ON CONFLICT (item_id) DO UPDATE
 SET provider = coalesce(excluded.provider, embedding.provider), model = coalesce(excluded.model, embedding.model),
-    content_hash = coalesce(excluded.content_hash, embedding.content_hash),
+    content_hash = CASE WHEN excluded.hash IS NULL THEN coalesce(excluded.content_hash, embedding.content_hash)
+                        ELSE excluded.content_hash END,
     hash = coalesce(excluded.hash, embedding.hash);
 
 -- name: progress
 -- What is kept of items beside their state: the failed attempts of their earlier rounds, and what they were
 -- embedded with.
-SELECT asked.id, coalesce(retried.count, 0) AS retried, embedding.provider, embedding.model, embedding.content_hash
+SELECT asked.id, coalesce(retried.count, 0) AS retried, embedding.provider, embedding.model,
+       coalesce(embedding.content_hash, replace(embedding.hash::text, '-', '')) AS content_hash
 FROM unnest(%(ids)s::bigint[]) AS asked (id)
 JOIN item ON item.id = asked.id
 LEFT JOIN retried ON retried.item_id = item.id AND retried.content_hash IS NOT DISTINCT FROM item.content_hash

@@ -72,6 +72,10 @@ FROM posting WHERE block_id = %(block)s;
 WITH gone AS (DELETE FROM posting WHERE block_id = ANY (%(blocks)s::bigint[]))
 DELETE FROM text_block WHERE id = ANY (%(blocks)s::bigint[]);
 
+-- name: anything_to_search
+-- Whether there is a text, or a model that texts were embedded with.
+SELECT EXISTS (SELECT FROM text_change) OR EXISTS (SELECT FROM text_block) OR EXISTS (SELECT FROM model) AS found;
+
 -- name: text_pending
 -- How many texts wait to be indexed; it is not counted further than `most`.
 SELECT count(*) AS count FROM (SELECT FROM text_change WHERE NOT gone ORDER BY text_id LIMIT %(most)s) AS waiting;
@@ -82,20 +86,13 @@ SELECT count(*) AS blocks, coalesce(sum(count), 0)::bigint AS texts, coalesce(su
        coalesce(sum(dead_count), 0)::bigint AS dead_texts, coalesce(sum(dead_words), 0)::bigint AS dead_words
 FROM text_block;
 
--- name: text_moment
--- A search sees the index as it is at one moment, whatever is merged meanwhile.
-SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY;
-
--- name: text_kinds
--- How the texts of each kind are split into words.
-SELECT kind_id, language FROM text_kind ORDER BY kind_id;
-
--- name: text_lexemes
--- What each part of a query is in each language: its lexemes, and the condition that a text has it as a phrase.
-SELECT language, part.text,
-       tsvector_to_array(to_tsvector(language::regconfig, part.text)) AS lexemes,
-       phraseto_tsquery(language::regconfig, part.text)::text AS condition
-FROM unnest(%(languages)s::text[]) AS language
+-- name: text_question
+-- What each part of a query is in each language that texts are in, and the kinds of those: its lexemes, and the
+-- condition that a text has it as a phrase.
+SELECT spoken.language, spoken.kinds, part.text,
+       tsvector_to_array(to_tsvector(spoken.language::regconfig, part.text)) AS lexemes,
+       phraseto_tsquery(spoken.language::regconfig, part.text)::text AS condition
+FROM (SELECT language, array_agg(kind_id) AS kinds FROM text_kind GROUP BY language) AS spoken
 CROSS JOIN unnest(%(parts)s::text[]) AS part (text);
 
 -- name: text_blocks
@@ -104,8 +101,8 @@ SELECT id, kind_id, count, words, first, last, dead_count, dead_words, dead FROM
 
 -- name: posting_counts
 -- In how many texts of each block each of these terms occurs.
-SELECT block.number::integer AS block, wanted.number::integer AS term, posting.count
-FROM unnest(%(blocks)s::bigint[]) WITH ORDINALITY AS block (id, number)
+SELECT block.id AS block, wanted.number::integer AS term, posting.count
+FROM text_block AS block
 CROSS JOIN unnest(%(terms)s::text[]) WITH ORDINALITY AS wanted (term, number)
 JOIN posting ON posting.block_id = block.id AND posting.term = wanted.term;
 

@@ -117,7 +117,7 @@ DROP INDEX IF EXISTS {index};
 
 -- name: index_part
 -- The index by which a part is searched.
-CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = 16, ef_construction = 64);
+CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = 16, ef_construction = 128);
 
 -- name: analyze_part
 -- What the planner should know of a part.
@@ -136,9 +136,9 @@ SELECT set_config('maintenance_work_mem', greatest(67108864, least(%(needed)s::b
            pg_size_bytes(current_setting('maintenance_work_mem')),
            least(pg_size_bytes(current_setting('effective_cache_size')) / 4, 1073741824)
        ))) / 1024 || 'kB', true) AS memory,
-       set_config('max_parallel_maintenance_workers', greatest(
+       set_config('max_parallel_maintenance_workers', CASE WHEN %(workers)s = 0 THEN 0 ELSE greatest(
            current_setting('max_parallel_maintenance_workers')::integer, %(workers)s
-       )::text, true) AS workers;
+       ) END::text, true) AS workers;
 
 -- name: set_build_alone
 -- An index is made by one process.
@@ -243,9 +243,11 @@ GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
  ORDER BY part.vector <=> %(vector)s::halfvec LIMIT %(limit)s);
 
 -- name: near_by_scan
--- The nearest of one part, all of it compared: sorted first, so that only those near enough are looked up.
+-- The nearest of one part, all of it compared: sorted first, so that only those near enough are looked up. What is
+-- farther than others that were found is left out.
 (SELECT embedding.item_id, sorted.hash, sorted.distance
  FROM (SELECT part.hash, part.vector <=> %(vector)s::halfvec AS distance FROM {part} AS part
+       WHERE part.vector <=> %(vector)s::halfvec <= %(farthest)s
        ORDER BY 2 OFFSET 0) AS sorted
  JOIN embedding ON embedding.hash = sorted.hash
  WHERE {filter}

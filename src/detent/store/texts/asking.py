@@ -58,10 +58,11 @@ class _Part:
 
 
 async def ask(connection: Connection, query: Query, kinds: Collection[int] | None) -> Question:
-    languages = {row.kind_id: row.language for row in await fetch(connection, "text_kinds")}
+    rows = await fetch(connection, "text_question", {"parts": arrays.texts(_texts(query))})
+    languages = {kind: row.language for row in rows for kind in row.kinds}
     searched = frozenset(languages if kinds is None else languages.keys() & set(kinds))
     wanted = sorted({languages[kind] for kind in searched})
-    parts = _Parts(await fetch(connection, "text_lexemes", _texts(query, wanted)))
+    parts = _Parts(rows)
     lexemes = {language: parts.sought(language, query) for language in wanted}
     found = any(lexemes.values())
     return Question(
@@ -116,9 +117,8 @@ class _Parts:
         return [f"“{text}” has only words that are too common to be looked for, and is not heeded." for text in empty]
 
 
-def _texts(query: Query, languages: Sequence[str]) -> dict[str, str]:
-    parts = {" ".join(query.words), *query.sought[len(query.words) :], *query.excluded}
-    return {"languages": arrays.texts(languages), "parts": arrays.texts(sorted(parts))}
+def _texts(query: Query) -> list[str]:
+    return sorted({" ".join(query.words), *query.sought[len(query.words) :], *query.excluded})
 
 
 def _least(part: _Part) -> list[frozenset[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,21 @@ def read(vectors: Sequence[bytes]) -> Occurrences:
         parts.append((np.fromiter(named, np.int64, len(start)), text + first, times))
     term, text, times = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return Occurrences(list(numbers), term, text, times)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one text: how often each occurs, and how many there are in all."""
+
+    times: Mapping[bytes, int]
+    length: int
+
+
+def words_of(vector: bytes) -> Words:
+    """The lexemes of one vector."""
+    lexemes = int.from_bytes(vector[:4])
+    times = {vector[a:b]: min(max(many, 1), MOST_TIMES) for a, b, many in _rest(vector, 4, lexemes)}
+    return Words(times, min(sum(times.values()), LONGEST))
 
 
 def tally(vectors: Sequence[bytes], terms: Sequence[str]) -> tuple[Integers, Integers]:

@@ -40,12 +40,12 @@ class Postings:
         self.entries_read = 0
 
     @classmethod
-    async def open(cls, connection: Connection, question: Question) -> Self:
-        blocks = await fetch_binary(connection, "text_blocks", {})
+    def of(cls, connection: Connection, question: Question, blocks: Sequence[Any], counted: Sequence[Any]) -> Self:
+        """The postings of these blocks, of which it was counted how often they have each term."""
         counts = np.zeros((len(blocks), len(question.terms)), np.int64)
-        wanted = {"blocks": arrays.integers(row.id for row in blocks), "terms": arrays.texts(question.terms)}
-        for row in await fetch_binary(connection, "posting_counts", wanted):
-            counts[row.block - 1, row.term - 1] = row.count
+        numbers = {block.id: number for number, block in enumerate(blocks)}
+        for row in counted:
+            counts[numbers[row.block], row.term - 1] = row.count
         return cls(connection, question, blocks, counts)
 
     @property
@@ -133,7 +133,7 @@ class Postings:
         self._read = stops
 
     def _slices(self) -> Slices:
-        sought = {place: pieces for place, pieces in self._pieces.items() if self._counts[place]}
+        sought = {place: pieces for place, pieces in sorted(self._pieces.items()) if self._counts[place]}
         block, term = np.array(list(sought), np.int64).reshape(-1, 2).T
         entries = np.frombuffer(b"".join(piece for pieces in sought.values() for piece in pieces), ENTRY)
         averages = np.array([row.words / row.count for row in self.blocks], np.float64)

@@ -8,7 +8,7 @@ weigh more than the last entry read: so each text has a bound, which is its scor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +20,6 @@ Flags = npt.NDArray[np.bool_]
 
 K1 = 1.5
 B = 0.75
-
-DENSE = 1 << 23
-"""Up to so many texts, an array with a place for each is faster than sorting those that were found."""
 
 ROUNDING = 2 / 65_535
 """By how much an entry may weigh more than the one before it."""
@@ -40,8 +37,9 @@ class Collection:
 
 @dataclass(frozen=True)
 class Slices:
-    """The beginnings of some postings: of each the block (its place in the search), the term, how many of its
-    entries were read, how many there are, and the block's own average length; and the entries of all, in a row."""
+    """The beginnings of some postings, block after block: of each the block (its place in the search), the term, how
+    many of its entries were read, how many there are, and the block's own average length; and the entries of all, in
+    a row."""
 
     block: Integers
     term: Integers
@@ -97,21 +95,48 @@ def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Fl
     and at the end that of the first after them all."""
     truncated = slices.read < slices.count
     cuts = np.where(truncated, _cuts(slices, collection), 0.0)
-    blocks = len(starts) - 1
-    unknown = np.bincount(slices.block[truncated], minlength=blocks)
-    most = np.bincount(slices.block, cuts, blocks)
-    places = slices.ordinals + np.repeat(starts[slices.block], slices.read)
     weights = saturation(slices.times, slices.lengths, collection.average)
     weights = weights * np.repeat(collection.rarity[slices.term], slices.read) - np.repeat(cuts, slices.read)
     partial = np.repeat(truncated, slices.read)
+    ends = np.concatenate([[0], np.cumsum(slices.read)])
+    found = [Candidates(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_))]
+    for number in np.unique(slices.block).tolist():
+        first, last = np.searchsorted(slices.block, [number, number + 1]).tolist()
+        some = slice(int(ends[first]), int(ends[last]))
+        here = slice(int(starts[number]), int(starts[number + 1]))
+        unread = float(cuts[first:last].sum()), int(truncated[first:last].sum())
+        block = _Block(here, slices.ordinals[some], weights[some], partial[some], *unread)
+        found.append(_candidates(block, None if allowed is None else allowed[here]))
+    return Candidates(
+        np.concatenate([some.places for some in found]),
+        np.concatenate([some.bounds for some in found]),
+        np.concatenate([some.exact for some in found]),
+    )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """The entries that were read of one block, where its texts are, and how many words were not read to the end; a
+    text in which they were not seen has `most` of them at most."""
+
+    here: slice
+    ordinals: Integers
+    weights: Numbers
+    partial: Flags
+    most: float
+    unread: int
+
+
+def _candidates(block: _Block, allowed: Flags | None) -> Candidates:
+    size = block.here.stop - block.here.start
+    present = np.zeros(size, np.bool_)
+    present[block.ordinals] = True
     if allowed is not None:
-        kept = allowed[places]
-        places, weights, partial = places[kept], weights[kept], partial[kept]
-    found, total = _totals(places, int(starts[-1]))
-    if not truncated.any():
-        return Candidates(found, total(weights), np.ones(len(found), np.bool_))
-    home = np.searchsorted(starts, found, side="right") - 1
-    return Candidates(found, total(weights) + most[home], total(partial.astype(np.float64)) == unknown[home])
+        present &= allowed
+    found = np.flatnonzero(present)
+    bounds: Numbers = np.bincount(block.ordinals, block.weights, size)[found].astype(np.float64) + block.most
+    seen = np.bincount(block.ordinals[block.partial], minlength=size)[found]
+    return Candidates(found + block.here.start, bounds, seen == block.unread)
 
 
 def _cuts(slices: Slices, collection: Collection) -> Numbers:
@@ -122,18 +147,3 @@ def _cuts(slices: Slices, collection: Collection) -> Numbers:
     proportion = np.minimum(slices.average / max(collection.average, 1e-9), 1.0)
     cuts: Numbers = collection.rarity[slices.term] / (1 + proportion * (1 - weight) / weight)
     return cuts
-
-
-def _totals(places: Integers, size: int) -> tuple[Integers, Callable[[Numbers], Numbers]]:
-    """The different places, ascending, and what adds numbers up that belong to them."""
-    if size <= DENSE:
-        present = np.zeros(size, np.bool_)
-        present[places] = True
-        found = np.flatnonzero(present)
-        return found, lambda numbers: _added(places, numbers, size)[found]
-    found, nth = np.unique(places, return_inverse=True)
-    return found, lambda numbers: _added(nth, numbers, len(found))
-
-
-def _added(places: Integers, numbers: Numbers, size: int) -> Numbers:
-    return np.bincount(places, numbers, size).astype(np.float64, copy=False)

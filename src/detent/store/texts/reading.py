@@ -14,12 +14,15 @@ from detent.store import arrays
 from detent.store.database import Connection, fetch
 from detent.store.texts.asking import Question
 from detent.store.texts.index import fetch_binary
-from detent.store.texts.lexemes import tally
+from detent.store.texts.lexemes import tally, words_of
 from detent.store.texts.ranking import Collection, Flags, Integers, saturation
+from detent.store.texts.waiting import Waiting
 
-WAITING = 500
-WAITING_BYTES = 2_000_000
+WAITING = 100
+WAITING_BYTES = 500_000
 """How many texts that are not indexed yet a search reads, and how large they may be together."""
+
+THE_NEWEST = {"most": WAITING + 1, "bytes": WAITING_BYTES}
 
 FEW = 200
 FEW_BYTES = 1_000_000
@@ -61,9 +64,10 @@ class Reading:
 class Reader:
     """Reads texts for one search."""
 
-    def __init__(self, connection: Connection, question: Question) -> None:
+    def __init__(self, connection: Connection, question: Question, waiting: Waiting) -> None:
         self._connection = connection
         self._question = question
+        self._waiting = waiting
         kinds = sorted(question.languages)
         languages = [question.languages[kind] for kind in kinds]
         self._kinds = {
@@ -74,20 +78,34 @@ class Reader:
 
     async def read(self, numbers: Sequence[int], counted: Sequence[bool], size: int = COUNTED_BYTES) -> Reading:
         """Those of the texts that are still there. Of those to be counted, so many bytes are."""
-        parameters = {"texts": arrays.integers(numbers), "counted": list(counted), "bytes": size, **self._kinds}
-        rows = await fetch_binary(self._connection, "judge_texts", parameters)
-        texts = [Text(row.item_id, row.kind_id, row.text_id, row.wanted) for row in rows]
+        rows = await self._judge(numbers, counted, size)
         vectors = [row for row in rows if row.vector is not None]
         times, lengths = tally([row.vector for row in vectors], self._question.terms)
-        return Reading(texts, [row.text_id for row in vectors], times, self._meant(vectors), lengths)
+        return Reading(_texts(rows), [row.text_id for row in vectors], times, self._meant(vectors), lengths)
 
-    async def waiting(self) -> tuple[Reading, bool]:
+    async def _judge(self, numbers: Sequence[int], counted: Sequence[bool], size: int) -> list[Any]:
+        parameters = {"texts": arrays.integers(numbers), "counted": list(counted), "bytes": size, **self._kinds}
+        return await fetch_binary(self._connection, "judge_texts", parameters)
+
+    async def waiting(self, rows: Sequence[Any]) -> tuple[Reading, bool]:
         """The newest texts that are not indexed yet, and whether there are more."""
-        parameters = {"most": WAITING + 1, "bytes": WAITING_BYTES}
-        rows = await fetch(self._connection, "texts_waiting", parameters)
         near = [row.text_id for row in rows[:WAITING] if row.near]
         more = len(rows) > WAITING or not all(row.near for row in rows)
-        return await self.read(near, [True] * len(near), ANY_SIZE), more
+        return await self._read_waiting(near), more
+
+    async def _read_waiting(self, numbers: Sequence[int]) -> Reading:
+        """These texts, split into words unless they were before."""
+        languages, terms = self._question.languages, [term.encode() for term in self._question.terms]
+        words = self._waiting.known(numbers, languages)
+        rows = await self._judge(numbers, [number not in words for number in numbers], ANY_SIZE) if numbers else []
+        words |= {row.text_id: words_of(row.vector) for row in rows if row.vector is not None}
+        self._waiting.keep(words, languages)
+        read = [row for row in rows if row.text_id in words]
+        found = [words[row.text_id] for row in read]
+        times = np.array([[each.times.get(term, 0) for term in terms] for each in found], np.int64)
+        lengths = np.array([each.length for each in found], np.int64)
+        numbers = [row.text_id for row in read]
+        return Reading(_texts(rows), numbers, times.reshape(-1, len(terms)), self._meant(read), lengths)
 
     async def few(self, items: Some[int] | None) -> Reading | None:
         """The texts of these items, if they are few and small."""
@@ -111,3 +129,7 @@ class Reader:
             lexemes = self._question.lexemes.get(self._question.languages[row.kind_id], ())
             flags[place, [numbers[lexeme] for lexeme in lexemes]] = True
         return flags
+
+
+def _texts(rows: Sequence[Any]) -> list[Text]:
+    return [Text(row.item_id, row.kind_id, row.text_id, row.wanted) for row in rows]

@@ -2,8 +2,8 @@
 
 A search reads a bounded number of entries, the best of each word. From these come candidates with bounds of their
 scores. In the order of the bounds they are looked up: those that are gone, or do not meet the query to the letter,
-drop out; of those that may have more of a common word than was read, the words are counted anew. It ends as soon as
-no other candidate can be better than the last hit, and reads on if there are not enough.
+drop out; of those that may have more of a common word than was read, the words are counted anew, until no other
+candidate can be better than the best hits. It reads on if there are not enough.
 """
 
 from __future__ import annotations
@@ -16,25 +16,40 @@ from dataclasses import dataclass
 import numpy as np
 
 from detent.knowledge.query import Query
-from detent.store.database import Connection, Database, fetch
+from detent.store import arrays
+from detent.store.database import Connection, Database, fetch, fetch_together
 from detent.store.texts import ranking
 from detent.store.texts.asking import Question, ask
 from detent.store.texts.index import COUNTED
 from detent.store.texts.postings import Postings
 from detent.store.texts.ranking import Candidates, Collection, Flags
-from detent.store.texts.reading import Reader, Reading
+from detent.store.texts.reading import THE_NEWEST, Reader, Reading
+from detent.store.texts.waiting import Waiting
 
-BUDGET = 131_072
+BUDGET = 65_536
 """Entries that are read for a query at first; each further reading is four times as much."""
 
 RECOUNTED = 200
 """After so many texts that were counted anew, no more are, even if one of them might be better."""
+
+_MARGIN = 12
+"""How many more texts than are wanted are counted anew at first, where many may be better than they seem."""
 
 VERIFIED = 20_000
 """How many candidates are looked at for a phrase or an exclusion."""
 
 Check = Callable[[Connection, Sequence[int]], Awaitable[Some[int]]]
 """Which of these items may be found; asked about the best, in order, on the search's own connection."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How many hits, how many of them by their true scores, and which items may be found."""
+
+    limit: int
+    exact: int
+    allowed: frozenset[int] | None
+    check: Check | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +75,37 @@ class TextSearch:
     def __init__(self, database: Database, *, budget: int = BUDGET) -> None:
         self._database = database
         self._budget = budget
+        self._waiting = Waiting()
 
     async def search(
         self,
         query: Query,
         *,
         limit: int,
+        exact: int | None = None,
         kinds: Some[int] | None = None,
         allowed: Some[int] | None = None,
         check: Check | None = None,
     ) -> TextHits:
-        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check."""
-        async with self._database.connection() as connection, connection.transaction():
-            await fetch(connection, "text_moment")
+        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check.
+
+        So many of the best are `exact`, all if nothing is said; those after them are told by their bounds.
+        """
+        async with self._database.snapshot() as connection:
             question = await ask(connection, query, kinds)
             if question.empty or limit < 1:
                 return TextHits((), question.lexemes, question.notes)
-            return await _Search(connection, question, limit, allowed, check).run(self._budget)
+            wanted = Wanted(limit, limit if exact is None else max(1, min(exact, limit)), _set(allowed), check)
+            reader = Reader(connection, question, self._waiting)
+            return await _Search(connection, question, wanted, reader).run(self._budget)
 
     async def meeting(self, query: Query, items: Some[int]) -> set[int]:
         """Which of these items have the query's phrases, and nothing of what it excludes."""
-        async with self._database.connection() as connection, connection.transaction():
-            await fetch(connection, "text_moment")
+        async with self._database.snapshot() as connection:
             question = await ask(connection, query, None)
             if not question.conditional:
                 return set(items)
-            reader = Reader(connection, question)
+            reader = Reader(connection, question, self._waiting)
             numbers = (await reader.texts_of(items)).tolist()
             found = await reader.read(numbers, [False] * len(numbers))
             return {text.item_id for text in found.texts if text.wanted}
@@ -94,33 +114,37 @@ class TextSearch:
 class _Search:
     """One search, at one moment of the database."""
 
-    def __init__(
-        self, connection: Connection, question: Question, limit: int, allowed: Some[int] | None, check: Check | None
-    ) -> None:
+    def __init__(self, connection: Connection, question: Question, wanted: Wanted, reader: Reader) -> None:
         self._connection = connection
         self._question = question
-        self._limit = limit
-        self._allowed = None if allowed is None else frozenset(allowed)
-        self._check = check
-        self._reader = Reader(connection, question)
+        self._wanted = wanted
+        self._reader = reader
         self._collection = Collection(0, 0.0, np.zeros(0))
         self._hits: list[TextHit] = []
         self._notes = list(question.notes)
         self._recounted = self._verified = 0
+        self._certain = False
+        """Whether nothing that was not looked at can be better than the best hits, or it is not asked any more."""
 
     async def run(self, budget: int) -> TextHits:
-        postings = await Postings.open(self._connection, self._question)
-        waiting, more = await self._reader.waiting()
+        blocks, counted, newest = await fetch_together(
+            self._connection,
+            ("text_blocks", {}),
+            ("posting_counts", {"terms": arrays.texts(self._question.terms)}),
+            ("texts_waiting", THE_NEWEST),
+        )
+        postings = Postings.of(self._connection, self._question, blocks, counted)
+        waiting, more = await self._reader.waiting(newest)
         if more:
             await self._tell_waiting()
         self._collection = _collection(postings, waiting)
-        few = await self._reader.few(self._allowed)
+        few = await self._reader.few(self._wanted.allowed)
         if few is not None:
-            await self._take(few)
+            self._hits = await self._hits_of(few)
         else:
-            await self._take(waiting)
+            self._hits = await self._hits_of(waiting)
             await self._search_blocks(postings, budget)
-        hits = heapq.nsmallest(self._limit, self._hits, key=lambda hit: (-hit.score, hit.item_id))
+        hits = heapq.nsmallest(self._wanted.limit, self._hits, key=lambda hit: (-hit.score, hit.item_id))
         return TextHits(tuple(hits), self._question.lexemes, tuple(self._notes), postings.entries_read, self._bound())
 
     def _bound(self) -> float:
@@ -147,62 +171,81 @@ class _Search:
 
     async def _look_through(self, postings: Postings, candidates: Candidates) -> bool:
         """Take hits from the candidates; whether there are enough, and none can be better."""
-        size = self._limit + (16 if candidates.exact.all() else 84)
-        ordered = candidates.best(self._limit + 1000)
+        size = max(self._wanted.limit, self._wanted.exact + _MARGIN)
+        ordered = candidates.best(self._wanted.limit + 1000)
         done = 0
         while done < len(candidates.places):
             if done >= len(ordered.places):
                 ordered = candidates.best(len(candidates.places))
-            await self._look_at(postings, ordered, slice(done, done + size))
-            done = min(done + size, len(ordered.places))
-            if self._is_enough(float(ordered.bounds[done]) if done < len(ordered.places) else 0.0):
+            done = await self._look_at(postings, ordered, slice(done, min(done + size, len(ordered.places))))
+            if self._is_enough():
                 return True
             size = min(2 * size, 2000)
         return False
 
-    def _is_enough(self, bound: float) -> bool:
+    def _is_enough(self) -> bool:
         if self._question.conditional and self._verified >= VERIFIED:
             self._notes.append(f"Only the best {VERIFIED:,} candidates were compared with the query's phrases.")
             return True
-        if len(self._hits) < self._limit:
-            return False
-        last = heapq.nlargest(self._limit, (hit.score for hit in self._hits))[-1]
-        return last >= bound or self._recounted >= RECOUNTED
+        return self._certain and len(self._hits) >= self._wanted.limit
 
-    async def _look_at(self, postings: Postings, ordered: Candidates, some: slice) -> None:
+    async def _look_at(self, postings: Postings, ordered: Candidates, some: slice) -> int:
+        """Take hits from these candidates; returns where to go on. The first are taken by their true scores, the
+        others by their bounds if it is certain by then that they cannot be better."""
         numbers = await postings.texts_at(ordered.places[some])
         bounds = dict(zip(numbers, ordered.bounds[some].tolist(), strict=True))
-        counted = ~ordered.exact[some] & (self._recounted < RECOUNTED)
+        counted = ~ordered.exact[some] & (not self._certain)
+        uncounted = np.flatnonzero(counted)[self._wanted.exact + _MARGIN :]
+        first = int(uncounted[0]) if len(uncounted) else len(numbers)
+        counted[first:] = False
         self._verified += len(numbers)
         self._recounted += int(counted.sum())
-        await self._take(await self._reader.read(numbers, counted.tolist()), bounds)
+        found = await self._hits_of(await self._reader.read(numbers, counted.tolist()), bounds)
+        sure = set(numbers[:first])
+        self._hits += [hit for hit in found if hit.text_id in sure]
+        following = int(some.start) + first
+        self._certain |= self._recounted >= RECOUNTED or self._none_is_better(ordered, following)
+        if not self._certain:
+            return following
+        self._hits += [hit for hit in found if hit.text_id not in sure]
+        return int(some.start) + len(numbers)
 
-    async def _take(self, reading: Reading, bounds: Mapping[int, float] | None = None) -> None:
-        """Make hits of those texts that are wanted and allowed. Those that were not counted have their bounds."""
+    def _none_is_better(self, ordered: Candidates, following: int) -> bool:
+        """Whether no candidate from that one on can be better than the best hits."""
+        bound = float(ordered.bounds[min(following, len(ordered.bounds) - 1)])
+        exact = self._wanted.exact
+        return len(self._hits) >= exact and heapq.nlargest(exact, (hit.score for hit in self._hits))[-1] >= bound
+
+    async def _hits_of(self, reading: Reading, bounds: Mapping[int, float] | None = None) -> list[TextHit]:
+        """Those of the texts that are wanted and allowed. Those that were not counted have their bounds."""
         scores = {**(bounds or {}), **reading.scores(self._collection)}
         found = [
             TextHit(text.item_id, text.text_id, scores[text.text_id])
             for text in reading.texts
             if text.wanted and text.kind_id in self._question.kinds and scores[text.text_id] > 0
         ]
-        if self._allowed is not None:
-            found = [hit for hit in found if hit.item_id in self._allowed]
-        if self._check is not None and found:
-            passing = set(await self._check(self._connection, [hit.item_id for hit in found]))
+        if self._wanted.allowed is not None:
+            found = [hit for hit in found if hit.item_id in self._wanted.allowed]
+        if self._wanted.check is not None and found:
+            passing = set(await self._wanted.check(self._connection, [hit.item_id for hit in found]))
             found = [hit for hit in found if hit.item_id in passing]
-        self._hits.extend(found)
+        return found
 
     async def _places_allowed(self, postings: Postings, budget: int) -> Flags | None:
         """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
         dead = postings.dead()
         allowed = None if dead is None else ~dead
         flags = [await _meeting(postings, self._question, budget), await _without(postings, self._question)]
-        if self._allowed is not None:
-            flags.append(await postings.holding(await self._reader.texts_of(self._allowed)))
+        if self._wanted.allowed is not None:
+            flags.append(await postings.holding(await self._reader.texts_of(self._wanted.allowed)))
         for some in flags:
             if some is not None:
                 allowed = some if allowed is None else allowed & some
         return allowed
+
+
+def _set(items: Some[int] | None) -> frozenset[int] | None:
+    return None if items is None else frozenset(items)
 
 
 def _collection(postings: Postings, waiting: Reading) -> Collection:

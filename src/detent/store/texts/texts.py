@@ -41,15 +41,17 @@ class Texts:
         query: Query,
         *,
         limit: int,
+        exact: int | None = None,
         kinds: Collection[int] | None = None,
         allowed: Collection[int] | None = None,
         check: Check | None = None,
     ) -> TextHits:
-        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check.
+        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check. So
+        many of the best are `exact`; those after them may be told in another order than their true scores have.
 
         `allowed` suits filters that leave up to some ten thousand items; a wider one is better asked by `check`.
         """
-        return await self._search.search(query, limit=limit, kinds=kinds, allowed=allowed, check=check)
+        return await self._search.search(query, limit=limit, exact=exact, kinds=kinds, allowed=allowed, check=check)
 
     async def meeting(self, query: Query, items: Collection[int]) -> set[int]:
         """Which of these items have the query's phrases, and nothing of what it excludes."""

@@ -32,6 +32,8 @@ LOCK = 0x0DE7E27_07
 AT_LEAST = 20_000
 """How many vectors make an index worth while: comparing with so many takes a hundredth of a second."""
 
+_LARGE = 200_000
+"""An index of fewer vectors is made by one process: it takes seconds, and who searches meanwhile needs the others."""
 _TOGETHER = 4
 _SAMPLE = 500
 _WASTE = 0.5
@@ -172,7 +174,8 @@ async def _build(connection: Connection, model: Model, part: Part) -> int:
     memory, as in many containers, it is made without them."""
     count = await parts.count(connection, part)
     needed = {"needed": _build_bytes(model, count)}
-    await fetch(connection, "set_build", needed | {"workers": (os.cpu_count() or 1) // 2})
+    helpers = (os.cpu_count() or 1) // 2 if count >= _LARGE else 0
+    await fetch(connection, "set_build", needed | {"workers": helpers})
     index = f"{part.name}_nearest"
     await run(connection, compose("drop_part_index", index=index))
     statement = compose("index_part", part=part.name, index=index)

@@ -8,6 +8,7 @@ that the filter leaves is compared too, so that what exists is found, however ra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ import numpy as np
 from psycopg import sql
 
 from detent.store.database import Connection, Database, fetch
+from detent.store.statements import SQL
 from detent.store.vectors import parts, wire
 from detent.store.vectors.models import Model, ModelRetired
 from detent.store.vectors.parts import Listing, Part
@@ -29,7 +31,9 @@ FEW = 10_000
 SMALL = 200_000
 """A part that lost its index is compared as a whole if it is smaller: that takes a tenth of a second."""
 
-_CANDIDATES, _MOST_CANDIDATES = 200, 1000
+LARGE = 300_000
+_CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 120, 240, 1000
+"""How many candidates an index is asked for at a time. Of a large one it takes more to have found the nearest."""
 _MOST_SCANNED = 20_000
 
 
@@ -111,15 +115,40 @@ async def _find(connection: Connection, searched: list[Part], wanted: Filter, pa
         return []
     if wanted and await wanted.is_narrow(connection):
         return await run(connection, _among(searched, wanted), parameters)
-    limit = parameters["limit"]
-    candidates = min(max(2 * limit, _CANDIDATES), _MOST_CANDIDATES)
-    await fetch(connection, "set_search", {"candidates": candidates, "most": max(_MOST_SCANNED, 4 * limit)})
-    rows = await run(connection, _near(searched, wanted), parameters)
-    if len(rows) >= limit or not any(part.indexed for part in searched):
+    rows = await _find_near(connection, searched, wanted, parameters)
+    if len(rows) >= parameters["limit"] or not any(part.indexed for part in searched):
         return rows
     await fetch(connection, "allow_any_plan")
     statement = _among(searched, wanted) if wanted else _near(searched, wanted, by_index=False)
-    return await run(connection, statement, parameters)
+    return await run(connection, statement, parameters | {"farthest": math.inf})
+
+
+async def _find_near(
+    connection: Connection, searched: list[Part], wanted: Filter, parameters: dict[str, Any]
+) -> list[Any]:
+    """The nearest of all parts, each asked as thoroughly as its size needs."""
+    limit = parameters["limit"]
+    farthest = math.inf
+    near: dict[tuple[int, UUID], Any] = {}
+    nearest: list[Any] = []
+    for candidates, some in _by_size(searched).items():
+        asked = min(max(candidates, limit), _MOST_CANDIDATES)
+        async with connection.pipeline():
+            await connection.execute(SQL["set_search"], {"candidates": asked, "most": max(_MOST_SCANNED, 4 * limit)})
+            cursor = await connection.execute(_near(some, wanted), parameters | {"farthest": farthest}, prepare=False)
+            for row in await cursor.fetchall():
+                near.setdefault((row.item_id, row.hash), row)
+        nearest = sorted(near.values(), key=lambda row: (row.distance, row.item_id))[:limit]
+        farthest = nearest[-1].distance if len(nearest) == limit else math.inf
+    return nearest
+
+
+def _by_size(searched: list[Part]) -> dict[int, list[Part]]:
+    """The parts by how many candidates their indexes are asked for, the large ones first."""
+    found: dict[int, list[Part]] = {}
+    for part in sorted(searched, key=lambda part: -part.count):
+        found.setdefault(_CANDIDATES_OF_LARGE if part.count > LARGE else _CANDIDATES, []).append(part)
+    return found
 
 
 def _near(searched: list[Part], wanted: Filter, *, by_index: bool = True) -> sql.Composed:

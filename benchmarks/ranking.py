@@ -1,0 +1,103 @@
+"""How good text search is beside bm25s: both rank the project's judged collection, by the same words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tests.search.judging import CUT, judged, ndcg, passages
+
+from benchmarks import postgres
+from benchmarks.contenders import REPOSITORY
+from benchmarks.figures import Figure, at_most
+from benchmarks.peers import environment
+from detent.knowledge import Child, Done, Node
+from detent.knowledge.query import parse
+from detent.lifecycle import ARTICLE, PASSAGE
+from detent.store import Stage, Store
+
+LANGUAGES = ("simple", "english")
+CLOSE = 0.005
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What Detent found for each query, and the words that PostgreSQL makes of texts and queries."""
+
+    found: list[list[str]]
+    texts: list[list[str]]
+    queries: list[list[str]]
+
+
+def measure(tell: Callable[[str], None]) -> list[Figure]:
+    """nDCG@10 of text search on the project's judged collection, beside bm25s with the same words."""
+    figures = []
+    with postgres.server() as server:
+        for language in LANGUAGES:
+            tell(f"ranking in the language {language}")
+            with postgres.empty_database(server) as conninfo:
+                ranked = asyncio.run(_ranked(conninfo, language))
+            ours, theirs = _mean(ranked.found), _mean(_bm25s(ranked))
+            figures += [
+                Figure(f"Detent, {language}", ours, "nDCG@10"),
+                Figure(f"bm25s, {language}", theirs, "nDCG@10"),
+                at_most(CLOSE, f"difference, {language}", abs(ours - theirs), "nDCG@10", peer="bm25s"),
+            ]
+    return figures
+
+
+async def _ranked(conninfo: str, language: str) -> Ranked:
+    async with Store(conninfo) as store:
+        await store.declare("collection", "Article", ARTICLE)
+        await store.declare("collection", "Section", PASSAGE)
+        await store.sources.set_language("collection", language)
+        await store.add("collection", "Article", ["all"])
+        [item] = await store.claim(Stage(ARTICLE, "discovered"), owner="benchmark")
+        children = [Child("Section", each.key, Node(each.title, each.text)) for each in passages()]
+        await store.settle([(item, Done(Node(""), children=children))])
+        while await store.texts.index():
+            pass
+        keys = {row.id: row.key for row in await _rows(store, "SELECT id, key FROM item")}
+        found = [await store.texts.search(parse(each.query), limit=CUT) for each in judged()]
+        texts = [f"{each.title} {each.text}" for each in passages()]
+        return Ranked(
+            [[keys[hit.item_id] for hit in hits.hits] for hits in found],
+            await _words(store, language, texts),
+            [sorted(set(words)) for words in await _words(store, language, [each.query for each in judged()])],
+        )
+
+
+async def _words(store: Store, language: str, texts: Sequence[str]) -> list[list[str]]:
+    """Each text as words, one as often as it occurs."""
+    statement = """
+        SELECT ARRAY(SELECT word.lexeme FROM unnest(to_tsvector(%s::regconfig, text)) AS word,
+                     unnest(word.positions) AS position) AS words
+        FROM unnest(%s::text[]) WITH ORDINALITY AS given (text, number) ORDER BY number"""
+    return [row.words for row in await _rows(store, statement, language, list(texts))]
+
+
+async def _rows(store: Store, statement: str, *parameters: object) -> list:  # type: ignore[type-arg]
+    async with store.database.connection() as connection:
+        return await (await connection.execute(statement.encode(), parameters)).fetchall()
+
+
+def _bm25s(ranked: Ranked) -> list[list[str]]:
+    asked = json.dumps({"texts": ranked.texts, "queries": ranked.queries, "many": CUT})
+    told = subprocess.run(
+        [environment.interpreter(), "-m", "benchmarks.peers.bm25s_run"],
+        input=asked,
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    keys = [each.key for each in passages()]
+    return [[keys[place] for place in places] for places in json.loads(told.stdout)]
+
+
+def _mean(found: Sequence[Sequence[str]]) -> float:
+    scores = [ndcg(keys, each.grades) for keys, each in zip(found, judged(), strict=True)]
+    return sum(scores) / len(scores)

@@ -1,0 +1,72 @@
+"""What handlers read of the items they are given, and the texts that this worker alone is embedding meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from detent.errors import DetentError
+from detent.knowledge import Item
+from detent.store import Store
+from detent.store.contents import having_vectors
+from detent.store.reservations import Reservations
+from detent.worker.duty import Duty
+from detent.worker.outcomes import outcome_of
+from detent.worker.settler import Settler
+
+if TYPE_CHECKING:
+    from detent.store.vectors import Model
+
+_ELSEWHERE_SECONDS = 0.5
+"""After that, a text that is being embedded elsewhere is looked at again."""
+
+
+class Supplies:
+    def __init__(self, store: Store, settler: Settler) -> None:
+        self._store = store
+        self._settler = settler
+        self._reservations = Reservations(store.database)
+
+    async def fill(self, duty: Duty, items: list[Item]) -> list[Item]:
+        """The items with what their handler reads of them. Those that it need not see are settled."""
+        if not items or duty.handler.reads is None:
+            return items
+        if duty.handler.reads == "node":
+            return await self._store.contents.with_nodes(items)
+        try:
+            model = await duty.embedder.model(self._store) if duty.embedder else await self._store.vectors.current()
+        except DetentError:
+            raise
+        except Exception as error:  # the service that knows the model does not answer
+            self._settler.hold(items)
+            self._settler.finish(duty, [(item, outcome_of(error)) for item in items])
+            return []
+        filled = await self._store.contents.with_passages(items)
+        return await self._without_those_embedded_elsewhere(filled, model)
+
+    def over(self, items: Sequence[Item]) -> None:
+        """These items are settled, one way or another."""
+        self._reservations.free(item.passage.hash for item in items if item.passage and not item.passage.known)
+
+    async def flush(self) -> None:
+        """Tell others which texts are done."""
+        await self._reservations.flush()
+
+    async def close(self) -> None:
+        await self._reservations.close()
+
+    async def _without_those_embedded_elsewhere(self, items: list[Item], model: Model | None) -> list[Item]:
+        """Items whose text nobody else is embedding now; the others are given back, and find it known next time.
+
+        Texts are reserved before it is asked which have vectors: who had one is done with it by then.
+        """
+        hashes = {item.passage.hash for item in items if item.passage}
+        reserved = await self._reservations.take(hashes)
+        known = await self._store.vectors.known(model, list(hashes)) if model else set()
+        self._reservations.free(known)
+        elsewhere = hashes - reserved - known
+        waiting = [item._replace(passage=None) for item in items if item.passage and item.passage.hash in elsewhere]
+        if waiting:
+            self._settler.hold(waiting)
+            await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
+        return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
