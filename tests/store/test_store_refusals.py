@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from detent.errors import DatabaseAway
-from detent.knowledge import Done, Failed, NewItem, Node, Reference, Retry, Skipped
+from detent.knowledge import Child, Done, Embedding, Failed, NewItem, Node, Reference, Retry, Skipped
 from detent.lifecycle import ARTICLE, NODE
 from detent.store import Settled, Stage, Store
+from detent.store.graph import Graph
 from detent.store.kinds import Kinds
 
 Query = Callable[..., list[Any]]
@@ -67,6 +69,16 @@ BAD: list[tuple[str, Any, str]] = [
     ("a time that is a string", Retry("r", retry_after="60"), "str, not"),  # type: ignore[arg-type]
     ("a failure of another kind", Failed("r", ValueError()), "ValueError, not Trouble"),  # type: ignore[arg-type]
     ("a skip where there is none", Skipped("s"), "no such move"),
+    ("nothing found, said as None", Done(node=Node("t"), found=None), "NoneType, not Sequence"),  # type: ignore[arg-type]
+    ("no mentions, said as None", Done(content_hash="h", mentions=None), "NoneType, not Sequence"),  # type: ignore[arg-type]
+    ("found items that are a number", Done(found=0), "int, not Sequence"),  # type: ignore[arg-type]
+    (
+        "properties whose names cannot be put in order",
+        Done(children=[Child("Article", "c", Node("t", properties={1: 1, "a": 1}))]),  # type: ignore[dict-item]
+        "JSON",
+    ),
+    ("an embedding's hash that is a string", Done(embedding=Embedding(hash="abc")), "str, not"),  # type: ignore[arg-type]
+    ("a vector that is a list", Done(embedding=Embedding("p", "m", hash=UUID(int=1), vector=[1])), "row of numbers"),  # type: ignore[arg-type]
 ]
 
 
@@ -148,3 +160,22 @@ async def test_a_database_that_is_away_while_labels_are_looked_up_fails_no_item(
             await wiki.settle([(item, outcome)])
     await wiki.declare("wiki", "Section", NODE)
     assert (await wiki.settle([(item, outcome)]))[0].status == Settled.APPLIED
+
+
+async def test_what_nobody_foresaw_fails_its_own_item(wiki: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong while an outcome is written, its neighbours are written."""
+    written = Graph.write
+
+    async def write(self: Graph, connection: Any, produced: Any, family: Any) -> None:
+        if any(done.node is not None and done.node.title == "bad" for _, done in produced):
+            raise ZeroDivisionError("division by zero")
+        await written(self, connection, produced, family)
+
+    monkeypatch.setattr(Graph, "write", write)
+    await wiki.add("wiki", "Article", ["good", "bad"])
+    items = await wiki.claim(ARTICLES, owner="w")
+    receipts = await wiki.settle([(item, Done(node=Node(item.key))) for item in items])
+    assert {receipt.item.key: receipt.status for receipt in receipts} == {
+        "good": Settled.APPLIED,
+        "bad": Settled.REFUSED,
+    }

@@ -17,8 +17,10 @@ class Family:
     """Items that are held, as they are now, by number and by name."""
 
     def __init__(self, rows: Iterable[Any] = ()) -> None:
-        self._by_id = {row.id: row for row in rows}
-        self._by_name = {(row.kind_id, row.key): row for row in self._by_id.values()}
+        self._by_id: dict[int, Any] = {}
+        self._by_name: dict[tuple[int, str], Any] = {}
+        self._by_parent: dict[int | None, list[Any]] = {}
+        self.add(rows)
 
     def all(self) -> list[Any]:
         return list(self._by_id.values())
@@ -28,7 +30,7 @@ class Family:
 
     def of(self, parent: int) -> list[Any]:
         """What belongs to an item."""
-        return [row for row in self._by_id.values() if row.parent_id == parent]
+        return self._by_parent.get(parent, [])
 
     def with_descendants(self, rows: Iterable[Any]) -> list[Any]:
         """Items, what belongs to them, and so on."""
@@ -44,19 +46,20 @@ class Family:
     def add(self, rows: Iterable[Any]) -> None:
         for row in rows:
             self._by_id[row.id] = self._by_name[row.kind_id, row.key] = row
+            self._by_parent.setdefault(row.parent_id, []).append(row)
 
 
-async def hold(connection: Connection, parents: Sequence[Item], names: Sequence[tuple[int, str]]) -> Family:
-    """Lock the leases of items that are to be settled, then all that belongs to them and all that is to belong to
-    them, which has these kinds and keys."""
+async def hold(
+    connection: Connection, parents: Sequence[Item], names: Sequence[tuple[int, str]], tokens: Iterable[int]
+) -> Family:
+    """Lock the leases under these tokens, of all that is to be settled, then all that belongs to these items and all
+    that is to belong to them, which has these kinds and keys. All leases are locked at once, in their order."""
     await fetch(connection, "join_movers")
     ids = [row.item_id for row in await fetch(connection, "descendants", {"ids": [item.id for item in parents]})]
     asked = {"kinds": [kind for kind, _ in names], "keys": [key for _, key in names]}
     ids = sorted({*ids, *(row.id for row in await fetch(connection, "find", asked))})
-    tokens = sorted({item.token for item in parents})
-    leases = {
-        (row.token, row.state) for row in await fetch(connection, "lock_families", {"tokens": tokens, "ids": ids})
-    }
+    asked = {"tokens": sorted(set(tokens)), "ids": ids}
+    leases = {(row.token, row.state) for row in await fetch(connection, "lock_families", asked)}
     return Family(await held(connection, ids, leases))
 
 

@@ -87,14 +87,14 @@ class Graph:
         for new in done.found:
             birth_state(await self._kind(item, new), new)
 
-    async def hold(self, connection: Connection, produced: Produced) -> Family:
-        """Hold what belongs to items, before they are settled and anything is written."""
+    async def hold(self, connection: Connection, produced: Produced, tokens: Sequence[int]) -> Family:
+        """Hold what belongs to items, before they are settled, all under these tokens, and anything is written."""
         if any(done.mentions for _, done in produced):
             await fetch(connection, "lock_mentions", {"lock": MENTIONS_LOCK})
         parents = [item for item, done in produced if done.children is not None or done.alias_of is not None]
         if not parents:
             return Family()
-        return await hold(connection, parents, [each.name for each in await self._offspring(produced)])
+        return await hold(connection, parents, [each.name for each in await self._offspring(produced)], tokens)
 
     async def write(self, connection: Connection, produced: Produced, family: Family) -> None:
         offspring = await self._offspring(produced)
@@ -107,6 +107,7 @@ class Graph:
         aliases = [item.id for item, done in produced if done.alias_of is not None]
         if aliases:
             await fetch(connection, "drop_nodes", {"ids": aliases})
+            await fetch(connection, "forget_embeddings", {"ids": aliases})
         await self._write_mentions(connection, produced)
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)

@@ -118,12 +118,19 @@ class Settling:
             return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
         except VectorsGone as gone:
             return await self._settle_part([self._given_back_if(gone, verdict) for verdict in verdicts])
-        except (psycopg.DatabaseError, Unstorable) as error:
+        except ChangedHands as error:
+            if len(verdicts) == 1:
+                raise DatabaseBusy(f"what belongs to {verdicts[0].item} changes hands all the time") from error
+            middle = len(verdicts) // 2
+            return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
+        except Exception as error:  # whatever an outcome carries is its item's trouble alone
+            if isinstance(error, DetentError) and not isinstance(error, Unstorable):
+                raise
             if len(verdicts) > 1:
                 return [receipt for verdict in verdicts for receipt in await self._settle_part([verdict])]
             if verdicts[0].refused is not None:
                 raise
-            reason = str(error).splitlines()[0]
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
             lifecycle = self._kinds.lifecycles[verdicts[0].item.lifecycle]
             return await self._together([refused(verdicts[0].item, lifecycle, reason)])
 
@@ -164,12 +171,12 @@ class Settling:
         for _ in range(_ROUNDS):
             with contextlib.suppress(ChangedHands):
                 return await self._receipts(verdicts, await self._in_a_transaction(verdicts))
-        raise DetentError(f"What belongs to {verdicts[0].item} changes hands all the time, so it cannot be settled.")
+        raise ChangedHands
 
     async def _in_a_transaction(self, verdicts: Sequence[Verdict]) -> Applied:
         produced = [(verdict.item, verdict.done) for verdict in verdicts if verdict.done is not None]
         async with self._database.transaction() as connection:
-            family = await self._graph.hold(connection, produced)
+            family = await self._graph.hold(connection, produced, [verdict.item.token for verdict in verdicts])
             rows = await fetch(connection, "settle", self._parameters(verdicts))
             if rows[0].behind:
                 rows = await fetch(connection, "settle", self._parameters(verdicts))
@@ -181,6 +188,7 @@ class Settling:
         """Whether nothing is written but the moves, so that one statement does it all."""
         return all(
             verdict.error is None
+            and not verdict.skipped
             and not _failed_before(verdict.item)
             and (verdict.done is None or not verdict.done.carries_data)
             for verdict in verdicts
@@ -191,6 +199,9 @@ class Settling:
     ) -> None:
         moved = [(verdict, found) for verdict in verdicts if (found := applied.of(verdict)) is not None]
         await _keep_failures(connection, moved)
+        skipped = [verdict.item.id for verdict, _ in moved if verdict.skipped]
+        if skipped:
+            await fetch(connection, "forget_embeddings", {"ids": skipped})
         done = [(verdict.item, verdict.done) for verdict, _ in moved if verdict.done is not None]
         await self._graph.write(connection, done, family)
 
@@ -283,7 +294,7 @@ def _names_kinds(verdict: Verdict) -> bool:
 
 def _shared(verdict: Verdict) -> tuple[object, ...]:
     """What two verdicts must have in common to go the same way."""
-    item, path, attempt, reason, delay, _, done, released, _, alone = verdict
+    item, path, attempt, reason, delay, _, done, released, _, alone, _ = verdict
     content = done.content_hash if done is not None else None
     return item.token, item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
 

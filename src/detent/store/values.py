@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from detent.errors import Unstorable
 from detent.knowledge import Child, Done, Embedding, Failed, Mention, NewItem, Node, Reference, Retry, Skipped
@@ -58,7 +59,7 @@ def check_priority(priority: int) -> None:
 def check_properties(what: str, properties: Mapping[str, Any]) -> None:
     _require_type(what, properties, Mapping)
     try:
-        text = json.dumps(dict(properties), allow_nan=False)
+        text = json.dumps(dict(properties), allow_nan=False, sort_keys=True)  # as they are when they are compared
     except (TypeError, ValueError, RecursionError) as error:
         raise Unstorable(f"{what} cannot be written as JSON: {error}") from None
     if len(text) > LONGEST_TEXT:
@@ -102,6 +103,8 @@ def _check_done(done: Done) -> None:
         check_text("the note", done.note)
     if done.content_hash is not None:
         check_text("the content hash", done.content_hash)
+    _require_type("what was found", done.found, Sequence)
+    _require_type("the mentions", done.mentions, Sequence)
     if done.carries_data:
         _check_data(done)
 
@@ -131,7 +134,16 @@ def _check_company(done: Done) -> None:
     if done.alias_of is not None:
         check_key("an alias", done.alias_of)
     if done.embedding is not None:
-        _require_type("the embedding", done.embedding, Embedding)
+        _check_embedding(done.embedding)
+
+
+def _check_embedding(embedding: Embedding) -> None:
+    _require_type("the embedding", embedding, Embedding)
+    for what in ("provider", "model", "content_hash"):
+        check_text(f"the embedding's {what}", getattr(embedding, what))
+    _require_type("the embedding's hash", embedding.hash, UUID | None)
+    if embedding.vector is not None and getattr(embedding.vector, "ndim", None) != 1:
+        raise Unstorable("the embedding's vector is no row of numbers")
 
 
 def printable(text: object) -> str:
@@ -182,7 +194,6 @@ def _check_children(children: Sequence[Child]) -> None:
 
 
 def _check_mentions(mentions: Sequence[Mention]) -> None:
-    _require_type("the mentions", mentions, Sequence)
     for mention in mentions:
         _require_type("a mention", mention, Mention)
         _require_type("the label of a mention", mention.label, str)
@@ -192,7 +203,6 @@ def _check_mentions(mentions: Sequence[Mention]) -> None:
 
 
 def _check_found(found: Sequence[NewItem]) -> None:
-    _require_type("what was found", found, Sequence)
     for new in found:
         _require_type("an item that was found", new, NewItem)
         check_new_item(new)

@@ -23,7 +23,7 @@ class Verdict(NamedTuple):
     """One line of settling: the item, its way, and what is written with it.
 
     `refused` says why an outcome could not be taken as it was; the item then fails with that reason. `alone`:
-    the next attempt is made with nothing beside the item.
+    the next attempt is made with nothing beside the item. `skipped`: there is nothing to do for it.
     """
 
     item: Item
@@ -36,6 +36,7 @@ class Verdict(NamedTuple):
     released: bool = False
     refused: str | None = None
     alone: bool = False
+    skipped: bool = False
 
 
 def judge(
@@ -66,7 +67,7 @@ def _verdict(
             return failed(item, lifecycle, outcome.trouble, outcome.reason)
         case Skipped():
             path = lifecycle.path(item.state, Event.SKIP, item=item)
-            return Verdict(item, path, 0, reason=printable(outcome.reason))
+            return Verdict(item, path, 0, reason=printable(outcome.reason), skipped=True)
 
 
 def _writes(done: Done) -> bool:

@@ -114,6 +114,7 @@ def test_a_bound_is_never_below_the_score_and_an_exact_one_is_the_score(
     slices = ranking.Slices(*numbers, *(together[name].astype(np.int64) for name in names))
     candidates = ranking.gather(slices, collection, starts, None)
     assert (candidates.bounds >= truth[candidates.places] - 1e-9).all()
+    assert (candidates.floors <= truth[candidates.places] + 1e-9).all()
     assert candidates.bounds[candidates.exact] == pytest.approx(truth[candidates.places[candidates.exact]])
 
 

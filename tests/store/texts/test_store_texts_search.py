@@ -10,7 +10,7 @@ import pytest
 
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
-from detent.store.texts import Texts
+from detent.store.texts import Texts, postings
 from detent.store.texts.reading import WAITING
 
 if TYPE_CHECKING:
@@ -185,7 +185,42 @@ async def test_the_best_are_exact_and_the_others_no_better(shelf: Shelf) -> None
         told = 50 if exact is None else max(exact, 1)
         assert len({hit.item_id for hit in hits}) == 50
         assert [hit.score for hit in hits[:told]] == pytest.approx(best[:told])
-        assert all(hit.score >= plain[hit.item_id] - 1e-9 for hit in hits)
+        assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in hits)
+
+
+async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many may be better than they seem, what was not counted never comes before what was."""
+    monkeypatch.setattr(postings, "SMALL", 1)
+    words = [f"word{n}" for n in range(60)]
+    chance = random.Random(3)
+    texts = {f"{n}": " ".join(chance.choices(words, k=chance.randint(3, 9))) for n in range(4000)}
+    shelf.put_many(texts)
+    await shelf.settle()
+    asked = words[:5]
+    plain = shelf.plain(asked)
+    best = sorted(plain.values(), reverse=True)
+    answer = await Texts(shelf.store.database, budget=400).search(parse(" ".join(asked)), limit=60, exact=20)
+    scores = [hit.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in answer.hits)
+    assert sum(plain[hit.item_id] for hit in answer.hits[:10]) >= 0.9 * sum(best[:10])
+
+
+async def test_a_small_source_beside_a_large_one_is_read_whole(shelf: Shelf) -> None:
+    shelf.put_many({f"{n}": "history " + "of many other things " * 20 for n in range(5000)})
+    short = shelf.put_many({f"s{n}": "history" for n in range(20)}, kind="english")
+    await shelf.settle()
+    hits = (await Texts(shelf.store.database, budget=300).search(parse("history"), limit=30)).hits
+    assert {hit.item_id for hit in hits[:20]} <= set(short) | {
+        hit.item_id for hit in hits if hit.score == hits[0].score
+    }
+    assert set(short) <= {hit.item_id for hit in hits}
+
+
+async def test_of_many_that_are_alike_the_one_with_the_phrase_is_found(shelf: Shelf) -> None:
+    items = shelf.put_many({f"{n}": "red heron blue" if n != 3777 else "blue red heron" for n in range(5000)})
+    await shelf.settle()
+    assert await found(shelf, '"blue red"') == [items[3777]]
 
 
 async def test_a_search_is_as_large_as_asked(shelf: Shelf) -> None:

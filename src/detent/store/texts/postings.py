@@ -18,6 +18,9 @@ from detent.store.texts.blocks import ENTRY, TEXT, from_bits
 from detent.store.texts.index import fetch_binary
 from detent.store.texts.ranking import Flags, Integers, Slices, share
 
+SMALL = 256
+"""Of a posting so many entries are read at least: in proportion, a small block beside large ones would hardly be."""
+
 
 class Postings:
     """The postings of a question's terms. Each time more of them are read, from where the last reading ended."""
@@ -62,7 +65,7 @@ class Postings:
         totals = self._counts.sum(axis=0)
         shares = np.array(share(totals.tolist(), budget), np.int64)
         stops = -(-self._counts * shares // np.maximum(totals, 1))  # rounded up, so that no block is left out
-        stops = np.maximum(np.minimum(stops, self._counts), self._read)
+        stops = np.maximum(np.minimum(np.maximum(stops, SMALL), self._counts), self._read)
         await self._fetch(stops)
         return self._slices()
 

@@ -53,19 +53,22 @@ class Slices:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Texts that were found: their places among all texts of the search, their bounds, and whether these are exact."""
+    """Texts that were found: their places among all texts of the search, the bounds of their scores, what of these
+    was read, which is less, and whether both are the score itself."""
 
     places: Integers
     bounds: Numbers
+    floors: Numbers
     exact: Flags
 
     def best(self, many: int) -> Candidates:
-        """The best of them, in order; all if there are not more."""
+        """The best of them, in order, and all that are as good as the last; all if there are not more."""
         chosen = np.arange(len(self.places))
         if many < len(chosen):
-            chosen = np.argpartition(-self.bounds, many)[:many]
+            last = -np.partition(-self.bounds, many)[many]
+            chosen = np.flatnonzero(self.bounds >= last)
         order = chosen[np.lexsort((self.places[chosen], -self.bounds[chosen]))]
-        return Candidates(self.places[order], self.bounds[order], self.exact[order])
+        return Candidates(self.places[order], self.bounds[order], self.floors[order], self.exact[order])
 
 
 def saturation(times: Integers, lengths: Integers, average: float | Numbers) -> Numbers:
@@ -96,20 +99,22 @@ def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Fl
     truncated = slices.read < slices.count
     cuts = np.where(truncated, _cuts(slices, collection), 0.0)
     weights = saturation(slices.times, slices.lengths, collection.average)
-    weights = weights * np.repeat(collection.rarity[slices.term], slices.read) - np.repeat(cuts, slices.read)
+    weights = weights * np.repeat(collection.rarity[slices.term], slices.read)
+    surplus = weights - np.repeat(cuts, slices.read)
     partial = np.repeat(truncated, slices.read)
     ends = np.concatenate([[0], np.cumsum(slices.read)])
-    found = [Candidates(np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_))]
+    found = [Candidates(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0, np.bool_))]
     for number in np.unique(slices.block).tolist():
         first, last = np.searchsorted(slices.block, [number, number + 1]).tolist()
         some = slice(int(ends[first]), int(ends[last]))
         here = slice(int(starts[number]), int(starts[number + 1]))
         unread = float(cuts[first:last].sum()), int(truncated[first:last].sum())
-        block = _Block(here, slices.ordinals[some], weights[some], partial[some], *unread)
+        block = _Block(here, slices.ordinals[some], weights[some], surplus[some], partial[some], *unread)
         found.append(_candidates(block, None if allowed is None else allowed[here]))
     return Candidates(
         np.concatenate([some.places for some in found]),
         np.concatenate([some.bounds for some in found]),
+        np.concatenate([some.floors for some in found]),
         np.concatenate([some.exact for some in found]),
     )
 
@@ -117,11 +122,12 @@ def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Fl
 @dataclass(frozen=True)
 class _Block:
     """The entries that were read of one block, where its texts are, and how many words were not read to the end; a
-    text in which they were not seen has `most` of them at most."""
+    text in which they were not seen has `most` of them at most. `surplus` is what an entry weighs beyond that."""
 
     here: slice
     ordinals: Integers
     weights: Numbers
+    surplus: Numbers
     partial: Flags
     most: float
     unread: int
@@ -134,9 +140,10 @@ def _candidates(block: _Block, allowed: Flags | None) -> Candidates:
     if allowed is not None:
         present &= allowed
     found = np.flatnonzero(present)
-    bounds: Numbers = np.bincount(block.ordinals, block.weights, size)[found].astype(np.float64) + block.most
+    bounds: Numbers = np.bincount(block.ordinals, block.surplus, size)[found].astype(np.float64) + block.most
+    floors: Numbers = np.bincount(block.ordinals, block.weights, size)[found].astype(np.float64)
     seen = np.bincount(block.ordinals[block.partial], minlength=size)[found]
-    return Candidates(found + block.here.start, bounds, seen == block.unread)
+    return Candidates(found + block.here.start, bounds, floors, seen == block.unread)
 
 
 def _cuts(slices: Slices, collection: Collection) -> Numbers:

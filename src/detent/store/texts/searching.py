@@ -89,7 +89,7 @@ class TextSearch:
     ) -> TextHits:
         """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check.
 
-        So many of the best are `exact`, all if nothing is said; those after them are told by their bounds.
+        So many of the best are `exact`, all if nothing is said; those after them have what was read of their scores.
         """
         async with self._database.snapshot() as connection:
             question = await ask(connection, query, kinds)
@@ -191,16 +191,16 @@ class _Search:
 
     async def _look_at(self, postings: Postings, ordered: Candidates, some: slice) -> int:
         """Take hits from these candidates; returns where to go on. The first are taken by their true scores, the
-        others by their bounds if it is certain by then that they cannot be better."""
+        others by what was read of them, once they need not be looked at more closely."""
         numbers = await postings.texts_at(ordered.places[some])
-        bounds = dict(zip(numbers, ordered.bounds[some].tolist(), strict=True))
+        floors = dict(zip(numbers, ordered.floors[some].tolist(), strict=True))
         counted = ~ordered.exact[some] & (not self._certain)
         uncounted = np.flatnonzero(counted)[self._wanted.exact + _MARGIN :]
         first = int(uncounted[0]) if len(uncounted) else len(numbers)
         counted[first:] = False
         self._verified += len(numbers)
         self._recounted += int(counted.sum())
-        found = await self._hits_of(await self._reader.read(numbers, counted.tolist()), bounds)
+        found = await self._hits_of(await self._reader.read(numbers, counted.tolist()), floors)
         sure = set(numbers[:first])
         self._hits += [hit for hit in found if hit.text_id in sure]
         following = int(some.start) + first
@@ -216,9 +216,10 @@ class _Search:
         exact = self._wanted.exact
         return len(self._hits) >= exact and heapq.nlargest(exact, (hit.score for hit in self._hits))[-1] >= bound
 
-    async def _hits_of(self, reading: Reading, bounds: Mapping[int, float] | None = None) -> list[TextHit]:
-        """Those of the texts that are wanted and allowed. Those that were not counted have their bounds."""
-        scores = {**(bounds or {}), **reading.scores(self._collection)}
+    async def _hits_of(self, reading: Reading, floors: Mapping[int, float] | None = None) -> list[TextHit]:
+        """Those of the texts that are wanted and allowed. Those that were not counted have what was read of them: it
+        is never more than their score, so that none comes before one that was counted and is better."""
+        scores = {**(floors or {}), **reading.scores(self._collection)}
         found = [
             TextHit(text.item_id, text.text_id, scores[text.text_id])
             for text in reading.texts
@@ -235,7 +236,7 @@ class _Search:
         """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
         dead = postings.dead()
         allowed = None if dead is None else ~dead
-        flags = [await _meeting(postings, self._question, budget), await _without(postings, self._question)]
+        flags = [await _meeting(postings, self._question, budget), await _without(postings, self._question, budget)]
         if self._wanted.allowed is not None:
             flags.append(await postings.holding(await self._reader.texts_of(self._wanted.allowed)))
         for some in flags:
@@ -271,22 +272,24 @@ async def _meeting(postings: Postings, question: Question, budget: int) -> Flags
     return flags
 
 
-async def _without(postings: Postings, question: Question) -> Flags | None:
-    """Which places have none of the words that must not occur; nothing if there are no such words."""
+async def _without(postings: Postings, question: Question, budget: int) -> Flags | None:
+    """Which places have none of the words that must not occur, but for those too common to be read, which are looked
+    for in the texts themselves; nothing if there are no such words."""
     if not any(question.excluded.values()):
         return None
     flags = np.ones(int(postings.starts[-1]), np.bool_)
     for language, lexemes in question.excluded.items():
         for lexeme in lexemes:
+            if postings.containing[question.numbers[lexeme]] > budget:
+                continue
             flags &= ~(await postings.presence(question.numbers[lexeme]) & postings.in_language(language))
     return flags
 
 
 async def _having(postings: Postings, terms: Sequence[int], budget: int) -> Flags:
-    """Which places have the rarest of these terms, and those others that are not too common to be read."""
-    ordered = sorted(terms, key=lambda term: int(postings.containing[term]))
-    flags = await postings.presence(ordered[0])
-    for term in ordered[1:]:
+    """Which places have those of these terms that are not too common to be read."""
+    flags = np.ones(int(postings.starts[-1]), np.bool_)
+    for term in terms:
         if postings.containing[term] <= budget:
             flags &= await postings.presence(term)
     return flags
