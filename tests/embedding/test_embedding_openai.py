@@ -254,6 +254,24 @@ def test_a_limit_is_waited_out_as_long_as_the_service_asks(service: Service, ope
     assert len(service.asked) == 2, "nothing is tried again in here"
 
 
+def test_what_was_answered_before_a_refusal_is_not_asked_again(
+    service: Service, opened: Callable[..., Provider]
+) -> None:
+    def two_answers(answer: dict[str, Any]) -> Any:
+        if len(service.asked) == 2:
+            service.instead = refusing(429)
+        return answer
+
+    service.changed = two_answers
+    provider, texts = opened(batch_size=2), ["a", "b", "c", "d", "e", "a"]
+    outcome(provider, texts)
+    service.instead = None
+    np.testing.assert_allclose(provider.embed(texts), expected(service, texts), rtol=1e-6)
+    assert [question["input"] for question in service.asked] == [["a", "b"], ["c", "d"], ["e"], ["e"]]
+    provider.embed(["a"])
+    assert service.asked[-1]["input"] == ["a"], "it is kept for one try"
+
+
 @pytest.mark.parametrize(
     ("status", "trouble"),
     [

@@ -1,8 +1,9 @@
 """The provider `openai`: any service that speaks OpenAI's `/v1/embeddings`.
 
 One call makes as many requests as the texts need and gives up at the first error, which carries what the service
-said about waiting. What a request may cost is reserved from the budget before it is sent; only a refusal gives it
-back, since a service that was too slow may have counted it all the same.
+said about waiting. What was answered before that is kept for the next try, and not paid for twice. What a request may
+cost is reserved from the budget before it is sent; only a refusal gives it back, since a service that was too slow may
+have counted it all the same.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "text-embedding-3-small"
 DIMENSIONS = {"text-embedding-3-small": 1_536, "text-embedding-3-large": 3_072, "text-embedding-ada-002": 1_536}
 BATCH_SIZE = 128
+MOST_KEPT = 10_000
+"""Texts whose vectors are kept for a next try at most."""
 
 
 class OpenAI(Provider):
@@ -47,6 +50,7 @@ class OpenAI(Provider):
         self.budget: Budget = Budget(settings.token_budget)
         self._width = settings.dimensions or DIMENSIONS.get(self._model)
         self._endpoint: Endpoint = Endpoint(settings)
+        self._kept: dict[str, Vectors] = {}
 
     @cached_property
     def dimensions(self) -> int:  # type: ignore[override]  # the service decides it, and nobody else
@@ -56,17 +60,27 @@ class OpenAI(Provider):
     def embed(self, texts: Sequence[str]) -> Vectors:
         sent = [index for index, text in enumerate(texts) if text.strip()]  # services refuse a text without words
         shorter = [shortened(texts[index], self._settings.max_tokens_per_text) for index in sent]
-        found = [
-            self._vectors(together)
-            for together in requests(shorter, self.batch_size, self._settings.max_tokens_per_request)
-        ]
+        found = self._found(shorter)
         vectors: Vectors = np.zeros((len(texts), self._width or self.dimensions), dtype=np.float32)
         if found:
-            vectors[sent] = normalised(np.concatenate(found))
+            vectors[sent] = normalised(np.stack([found[text] for text in shorter]))
         return vectors
 
     def close(self) -> None:
         self._endpoint.close()
+
+    def _found(self, texts: list[str]) -> dict[str, Vectors]:
+        """The vector of each text. Where the service fails on the way, what it answered before is kept."""
+        found = {text: kept for text in dict.fromkeys(texts) if (kept := self._kept.pop(text, None)) is not None}
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        try:
+            for together in requests(missing, self.batch_size, self._settings.max_tokens_per_request):
+                found.update(zip(together, self._vectors(together), strict=True))
+        except Exception:
+            if len(self._kept) + len(found) <= MOST_KEPT:
+                self._kept.update(found)
+            raise
+        return found
 
     def _vectors(self, texts: list[str]) -> Vectors:
         answer = self._paid(texts)
