@@ -170,8 +170,15 @@ def test_before_there_is_anything_nothing_is_a_mistake(
     assert said("suggest", "c").stdout == "No title begins so.\n"
 
 
-@pytest.mark.usefixtures("wiki")
-def test_a_part_that_failed_is_told(said: Callable[..., Result], document: Callable[..., Any], project: Path) -> None:
+async def lose_provider(db: detent.AsyncDetent) -> None:
+    async with db.store.database.connection() as connection:
+        await connection.execute("UPDATE model SET provider = 'nobody'")
+
+
+def test_a_part_that_failed_is_told(
+    wiki: detent.Detent, said: Callable[..., Result], document: Callable[..., Any], project: Path
+) -> None:
+    wiki.wait(lose_provider(wiki.asynchronous))
     settings = project / "detent.toml"
     settings.write_text(settings.read_text() + '[embedding]\nprovider = "nobody"\n')
     result = said("search", "furry")

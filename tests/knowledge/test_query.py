@@ -14,6 +14,7 @@ from detent.knowledge.query import LONGEST, MOST_PHRASES, MOST_WORDS, Query, par
     [
         ("grey heron", Query(("grey", "heron"))),
         ("Heron heron HERON", Query(("Heron",))),
+        ("Straße strasse STRASSE", Query(("Straße", "strasse"))),
         ('"grey heron" lake', Query(("lake",), (("grey heron",),))),
         ('  "grey   heron"  ', Query((), (("grey heron",),))),
         ("“grey heron”", Query((), (("grey heron",),))),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from sys import float_info
+from typing import TYPE_CHECKING, Any
 
 from detent.configuration import EmbeddingSettings
 from detent.errors import Ambiguous, DetentError, InvalidLimit
@@ -50,14 +51,16 @@ class Searching:
         """The best results for free text. Without a mode it is `graph` around given items, else `hybrid`."""
         _require_limit(limit)
         _check(filters)
+        names = _listed(around)
+        _require_graph(mode, names)
         return await self._search.search(
             text,
-            mode=mode or ("graph" if around else "hybrid"),
+            mode=mode or ("graph" if names else "hybrid"),
             limit=limit,
             filters=filters,
             grouped=grouped,
-            around=[number for name in _listed(around) for number in await self._numbers(name)],
-            weights=weights,
+            around=[number for name in names for number in await self._numbers(name)],
+            weights=_checked_weights(weights),
             marks=marks,
         )
 
@@ -109,6 +112,21 @@ def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:
 def _require_limit(limit: int) -> None:
     if limit < 1:
         raise InvalidLimit(limit)
+
+
+def _require_graph(mode: str | None, around: Sequence[str | int]) -> None:
+    if around and mode not in (None, "graph"):
+        raise DetentError(
+            f"Around given nodes the graph is searched, and not by the mode {mode!r}. Leave one of them out."
+        )
+
+
+def _checked_weights(weights: Iterable[Any]) -> tuple[float, float]:
+    """Two numbers. Others would not fail: they would give scores that mean nothing."""
+    given = tuple(weights) if isinstance(weights, Iterable) else (weights,)
+    if len(given) != 2 or not all(isinstance(each, int | float) and 0 <= each <= float_info.max for each in given):
+        raise DetentError(f"The weights are two numbers that are not negative, such as (0.7, 0.3), not {weights!r}.")
+    return float(given[0]), float(given[1])
 
 
 def _check(filters: Filters | None) -> None:

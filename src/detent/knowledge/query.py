@@ -109,8 +109,9 @@ def _groups(tokens: list[_Token]) -> list[list[_Token]]:
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each once, whatever its case, as it is written first."""
+    """Each once, whatever its case, as it is written first. The index keeps straße and strasse apart, and so does this:
+    `casefold` would not."""
     first: dict[str, str] = {}
     for text in texts:
-        first.setdefault(text.casefold(), text)
+        first.setdefault(text.lower(), text)
     return tuple(first.values())

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from detent.configuration import EmbeddingSettings
-from detent.embedding import Provider, open_provider
 from detent.errors import DatabaseAway, DetentError, UnknownName
 from detent.knowledge.filters import Filters
 from detent.knowledge.fusion import Fused, fuse
 from detent.knowledge.query import Query, parse
 from detent.search.answer import Answer, Hit, Suggestion
+from detent.search.inquiry import Ask, Found, Inquiry, Ranking
+from detent.search.meaning import Meaning
+from detent.search.providers import Providers
 from detent.search.surroundings import Surroundings
 from detent.store import Store
 from detent.store.filtering import Scope
@@ -36,36 +37,16 @@ WORDS = 5.0
 """How much more words count than meaning where a text has all words of the query; where the best has less of it, as
 much less."""
 
-Ranking = list[tuple[int, float]]
-
-
-@dataclass(frozen=True)
-class Inquiry:
-    """What is asked for, where, and what is to be told with the answer."""
-
-    query: Query
-    limit: int
-    scope: Scope
-    notes: dict[str, None]
-
 
 class Search:
-    """Searches one store. The query is embedded by the provider that the settings name."""
+    """Searches one store. The query is embedded by the provider of the model that is searched."""
 
     def __init__(self, store: Store, settings: EmbeddingSettings | None = None) -> None:
         self._store = store
-        self._settings = settings or EmbeddingSettings()
-        self._others: dict[tuple[str, str], Provider] = {}
-        """Those of models that are searched while another one, which the settings name, is being filled."""
-
-    @cached_property
-    def _provider(self) -> Provider:
-        return open_provider(self._settings)
+        self._providers = Providers(settings or EmbeddingSettings())
 
     def close(self) -> None:
-        own = [self._provider] if "_provider" in self.__dict__ else []
-        for provider in (*own, *self._others.values()):
-            provider.close()
+        self._providers.close()
 
     async def search(
         self,
@@ -97,10 +78,10 @@ class Search:
         if mode == "graph":
             near = Surroundings(self._store, around, weights)
             ranked = await near.rank(asking.semantic, scope, notes)
-            fused, roots = await self._enough(ranked, limit, grouped, {})
+            fused, roots = await self._enough(ranked, limit, grouped)
         else:
             names = ("text", "semantic") if mode == "hybrid" else (mode,)
-            fused, roots = await self._enough(asking.rankings(names), limit, grouped, asking.weights)
+            fused, roots = await self._enough(asking.rankings(names), limit, grouped)
         hits = await self._hits(fused[:limit], roots, query, grouped, marks)
         return Answer(tuple(hits), tuple(notes))
 
@@ -115,33 +96,22 @@ class Search:
             return Answer((), ("It has no vector, so that nothing can be compared with it.",))
         scope = await self._store.filtering.scope(filters or Filters())
         inquiry = Inquiry(parse(""), limit, scope, {})
-        own = (await self._roots([item])).get(item, item)
-
-        async def ask(depth: int) -> dict[str, Ranking]:
-            ranking = await self._nearest(model, vector, inquiry, depth)
-            roots = await self._roots([number for number, _ in ranking])
-            return {"semantic": [(n, score) for n, score in ranking if roots.get(n, n) != own and n != item]}
-
-        fused, roots = await self._enough(ask, limit, grouped, {})
+        ask = await self._apart_from(item, Meaning(self._store, inquiry, model, vector))
+        fused, roots = await self._enough(ask, limit, grouped)
         hits = await self._hits(fused[:limit], roots, inquiry.query, grouped, ("", ""))
         return Answer(tuple(hits), tuple(inquiry.notes))
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
-        """Nodes whose titles begin with what was typed."""
+        """Titles that begin with what was typed, each once; those of passages come last."""
         wanted = filters or Filters()
         kinds = await self._store.kinds.chosen(wanted.sources, wanted.labels)
-        typed = prefix.replace("\x00", "").encode("utf-8", errors="ignore").decode().strip().lower()[:64]
+        typed = prefix.replace("\x00", "").encode("utf-8", errors="ignore").decode().strip()
         if not typed:
             return []
-        pattern = typed.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-        asked = {"pattern": pattern, "kinds": [kind.id for kind in kinds], "limit": max(1, min(limit, MOST)) * 4}
+        asked = {"typed": typed, "kinds": [kind.id for kind in kinds], "limit": max(1, min(limit, MOST))}
         rows = await self._store.database.fetch("suggestions", asked)
         by_id = {kind.id: kind for kind in kinds}
-        found = {
-            (row.title, row.key): Suggestion(row.title, row.key, by_id[row.kind_id].source, by_id[row.kind_id].label)
-            for row in rows
-        }
-        return list(found.values())[:limit]
+        return [Suggestion(row.title, row.key, by_id[row.kind_id].source, by_id[row.kind_id].label) for row in rows]
 
     async def text_ranking(self, inquiry: Inquiry, depth: int) -> tuple[Ranking, float]:
         """The best by words, and how much of the query the best of them has, from 0 to 1."""
@@ -155,87 +125,61 @@ class Search:
         covered = found.hits[0].score / found.bound if found.hits and found.bound else 0.0
         return [(hit.item_id, hit.score) for hit in found.hits], covered
 
-    async def semantic_ranking(self, inquiry: Inquiry, depth: int) -> Ranking:
-        """The nearest in meaning that meet the query's phrases and exclusions."""
+    async def meaning_of(self, inquiry: Inquiry) -> Meaning | None:
+        """What finds the nearest to a query; nothing if there is nothing to compare, which is noted."""
         meaning = " ".join(inquiry.query.sought)
         if not meaning:
             inquiry.notes["There is nothing in the query to compare by meaning."] = None
-            return []
+            return None
         model = await self._store.vectors.current()
         if model is None:
             inquiry.notes["Nothing is embedded yet, so that nothing was found by meaning."] = None
-            return []
-        vector = await self._embedded(meaning, model)
-        return await self._nearest(model, vector, inquiry, depth)
-
-    async def _nearest(self, model: Model, vector: np.ndarray, inquiry: Inquiry, depth: int) -> Ranking:
-        """The nearest items that meet the filters and the query. Where those cannot be named beforehand, more are asked
-        for until enough of them do."""
-        scope, asked = inquiry.scope, depth
-        while True:
-            found = await self._store.vectors.search(
-                model, vector, limit=asked, kinds=scope.kinds, allowed=scope.allowed
-            )
-            inquiry.notes.update(dict.fromkeys(found.notes))
-            ranking = [(hit.item_id, float(hit.similarity)) for hit in found.hits]
-            kept = await self._meeting(inquiry, ranking)
-            if len(kept) >= depth or len(ranking) < asked or asked >= DEEPEST * 4:
-                return kept[:depth]
-            asked *= 4
-
-    async def _meeting(self, inquiry: Inquiry, ranking: Ranking) -> Ranking:
-        """What of a ranking meets a filter that names nothing, and the query's phrases and exclusions."""
-        meeting = {number for number, _ in ranking}
-        if inquiry.scope.wide and meeting:
-            async with self._store.database.connection() as connection:
-                meeting = await inquiry.scope.check(connection, sorted(meeting))
-        if (inquiry.query.phrases or inquiry.query.excluded) and meeting:
-            meeting = await self._store.texts.meeting(inquiry.query, meeting)
-        return [(number, score) for number, score in ranking if number in meeting]
+            return None
+        return Meaning(self._store, inquiry, model, await self._embedded(meaning, model))
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
-        vector = await asyncio.to_thread(lambda: self._provider_of(model).embed_query(text))
-        if not float(vector @ vector) > 0:
+        vector = await asyncio.to_thread(lambda: self._providers.of(model).embed_query(text))
+        if not _says_something(vector):
             raise DetentError("the model finds nothing in the query")
         return vector
-
-    def _provider_of(self, model: Model) -> Provider:
-        if (self._provider.name, self._provider.model) == (model.provider, model.name):
-            return self._provider
-        name = (model.provider, model.name)
-        if name not in self._others:
-            settings = replace(self._settings, provider=model.provider, model=model.name.split("@")[0])
-            self._others[name] = open_provider(settings)
-        return self._others[name]
 
     async def _vector_of(self, item: int, model: Model) -> np.ndarray | None:
         """An item's vector; of one that has none, the mean of those of what belongs to it."""
         rows = await self._store.database.fetch("embedding_of", {"id": item})
-        found = [await self._store.vectors.get(model, row.hash) for row in rows[:50]]
-        vectors = [vector for vector in found if vector is not None]
-        if not vectors:
-            return None
-        mean = np.mean(vectors, axis=0)
-        return mean if float(mean @ mean) > 0 else None
+        for hashes in ([row.hash for row in rows if row.own], [row.hash for row in rows if not row.own][:50]):
+            found = [await self._store.vectors.get(model, each) for each in hashes]
+            vectors = [vector for vector in found if vector is not None]
+            mean: np.ndarray | None = np.mean(vectors, axis=0) if vectors else None
+            if mean is not None and _says_something(mean):
+                return mean
+        return None
 
-    async def _enough(
-        self,
-        ask: Callable[[int], Awaitable[dict[str, Ranking]]],
-        limit: int,
-        grouped: bool,
-        weights: Mapping[str, float],
-    ) -> tuple[list[Fused], dict[int, int]]:
+    async def _apart_from(self, item: int, meaning: Meaning) -> Ask:
+        """What asks for the nearest that do not belong together with an item; those that do may be the nearest."""
+        own = (await self._roots([item])).get(item, item)
+
+        async def ask(depth: int) -> Found:
+            asked = depth
+            while True:
+                ranking = await meaning.nearest(asked)
+                roots = await self._roots([number for number, _ in ranking])
+                others = [(n, score) for n, score in ranking if roots.get(n, n) != own and n != item]
+                if len(others) >= depth or len(ranking) < asked:
+                    return Found(_ranked({"semantic": others[:depth]}, {}), len(others) < depth)
+                asked *= 4
+
+        return ask
+
+    async def _enough(self, ask: Ask, limit: int, grouped: bool) -> tuple[list[Fused], dict[int, int]]:
         """Ask ever deeper until there are enough groups, or there is no more; returns the best of each group."""
         depth = max(DEPTH, limit)
         while True:
-            rankings = await ask(depth)
-            fused = _ranked(rankings, weights)
-            roots = await self._roots([each.item_id for each in fused]) if grouped else {}
+            found = await ask(depth)
+            roots = await self._roots([each.item_id for each in found.fused]) if grouped else {}
             best: dict[int, Fused] = {}
-            for each in fused:
+            for each in found.fused:
                 best.setdefault(roots.get(each.item_id, each.item_id), each)
-            exhausted = all(len(ranking) < depth for ranking in rankings.values())
-            if len(best) >= limit or exhausted or depth >= DEEPEST:
+            if len(best) >= limit or found.exhausted or depth >= DEEPEST:
                 return list(best.values()), roots
             depth *= 4
 
@@ -290,34 +234,60 @@ class _Asking:
     def __init__(self, search: Search, inquiry: Inquiry) -> None:
         self._search = search
         self._inquiry = inquiry
-        self.weights: dict[str, float] = {}
+        self._weights: dict[str, float] = {}
         """How much each part counts; known when it has answered."""
+        self._meaning: Meaning | None = None
+        self._silent: set[str] = set()
+        """Parts that cannot answer, and are not asked again."""
 
-    def rankings(self, names: Sequence[str]) -> Callable[[int], Awaitable[dict[str, Ranking]]]:
-        async def ask(depth: int) -> dict[str, Ranking]:
-            found = await asyncio.gather(*[self._ask(name, self._inquiry, depth) for name in names])
-            return dict(zip(names, found, strict=True))
+    def rankings(self, names: Sequence[str]) -> Ask:
+        async def ask(depth: int) -> Found:
+            found = await self._together(names, depth)
+            exhausted = all(len(ranking) < depth for ranking in found.values())
+            return Found(_ranked(found, self._weights), exhausted)
 
         return ask
 
     async def semantic(self, scope: Scope, depth: int) -> Ranking:
         return await self._ask("semantic", replace(self._inquiry, scope=scope), depth)
 
+    async def _together(self, names: Sequence[str], depth: int) -> dict[str, Ranking]:
+        """The rankings of these parts. If the database is away for one, the others are not waited for."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = {name: group.create_task(self._ask(name, self._inquiry, depth)) for name in names}
+        except ExceptionGroup as errors:  # every other error is a note by now, so these are all the same
+            raise errors.exceptions[0] from None
+        return {name: task.result() for name, task in tasks.items()}
+
     async def _ask(self, name: str, inquiry: Inquiry, depth: int) -> Ranking:
         """A part's ranking; if it cannot answer, that is noted, and its ranking is empty."""
+        if name in self._silent:
+            return []
         try:
-            if name == "semantic":
-                return await self._search.semantic_ranking(inquiry, depth)
-            ranking, covered = await self._search.text_ranking(inquiry, depth)
-            self.weights["text"] = WORDS * covered
-            return ranking
+            return await (self._by_meaning if name == "semantic" else self._by_words)(inquiry, depth)
         except DatabaseAway:
             raise
         except Exception as error:
             log.debug("The %s part could not answer.", name, exc_info=True)
             part = "Searching by words" if name == "text" else "Searching by meaning"
             inquiry.notes[f"{part} failed: {_sentence(error)}"] = None
+            self._silent.add(name)
             return []
+
+    async def _by_words(self, inquiry: Inquiry, depth: int) -> Ranking:
+        ranking, covered = await self._search.text_ranking(inquiry, depth)
+        self._weights["text"] = WORDS * covered
+        return ranking
+
+    async def _by_meaning(self, inquiry: Inquiry, depth: int) -> Ranking:
+        """The query is embedded once, however deep is asked."""
+        if self._meaning is None:
+            self._meaning = await self._search.meaning_of(inquiry)
+        if self._meaning is None:
+            self._silent.add("semantic")
+            return []
+        return await self._meaning.nearest(depth)
 
 
 def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[Fused]:
@@ -326,6 +296,10 @@ def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[
         return fuse(rankings, weights=weights)
     [(name, ranking)] = rankings.items()
     return [Fused(item, score, {name: (place, score)}) for place, (item, score) in enumerate(ranking, start=1)]
+
+
+def _says_something(vector: np.ndarray) -> bool:
+    return float(vector @ vector) > 0
 
 
 def _sentence(error: Exception) -> str:

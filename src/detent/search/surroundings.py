@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
+from detent.knowledge.fusion import Fused
+from detent.search.inquiry import Ask, Found, Ranking
 from detent.store import Store
 from detent.store.filtering import Scope
 from detent.store.reading.nodes import Filters
@@ -14,7 +16,6 @@ from detent.store.reading.walking import Allowance, level
 DEPTH = 3
 MOST_NODES = 5000
 
-Ranking = list[tuple[int, float]]
 Semantic = Callable[[Scope, int], Awaitable[Ranking]]
 
 
@@ -24,21 +25,27 @@ class Surroundings:
         self._around = around
         self._weights = weights
 
-    async def rank(
-        self, semantic: Semantic, scope: Scope, notes: dict[str, None]
-    ) -> Callable[[int], Awaitable[dict[str, Ranking]]]:
+    async def rank(self, semantic: Semantic, scope: Scope, notes: dict[str, None]) -> Ask:
         """What answers with the ranking: the weighted sum of similarity and nearness."""
         hops = await self._hops(notes)
         allowed = await self._allowed(hops, scope)
         found = await semantic(replace(scope, allowed=allowed, wide=False), len(allowed)) if allowed else []
-        by_meaning, by_nearness = self._weights
-        scored = [(item, by_meaning * score + by_nearness / (hops[item] + 1)) for item, score in found]
-        scored.sort(key=lambda pair: (-pair[1], pair[0]))
+        scored = self._scored(found, hops)
 
-        async def ask(depth: int) -> dict[str, Ranking]:
-            return {"graph": scored[:depth]}
+        async def ask(depth: int) -> Found:
+            return Found(scored[:depth], len(scored) < depth)
 
         return ask
+
+    def _scored(self, found: Ranking, hops: dict[int, int]) -> list[Fused]:
+        by_meaning, by_nearness = self._weights
+        nearness = {item: 1 / (hops[item] + 1) for item, _ in found}
+        scores = {item: by_meaning * similarity + by_nearness * nearness[item] for item, similarity in found}
+        ordered = sorted(found, key=lambda pair: (-scores[pair[0]], pair[0]))
+        return [
+            Fused(item, scores[item], {"similarity": (place, similarity), "nearness": (place, nearness[item])})
+            for place, (item, similarity) in enumerate(ordered, start=1)
+        ]
 
     async def _hops(self, notes: dict[str, None]) -> dict[int, int]:
         """How many steps each node is away, as far as is looked."""

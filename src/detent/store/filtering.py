@@ -25,29 +25,37 @@ _CONDITIONS = {
             WHERE kind_id = ANY (%(category_kinds)s::integer[]) AND to_key = ANY (%(categories)s::text[])
         )))"""),
     "properties": sql.SQL("node.properties <> '{}' AND node.properties @> %(properties)s::jsonb"),
-    "since": sql.SQL("node.properties ? 'date' AND node.properties ->> 'date' >= %(since)s"),
-    "until": sql.SQL("node.properties ? 'date' AND node.properties ->> 'date' <= %(until)s || chr(1114111)"),
+    "since": sql.SQL("node.properties ? 'date' AND (node.properties ->> 'date') COLLATE \"C\" >= %(since)s"),
+    "until": sql.SQL(
+        "node.properties ? 'date' AND (node.properties ->> 'date') COLLATE \"C\" <= %(until)s || chr(1114111)"
+    ),
     "prefix": sql.SQL(
         "item.kind_id = ANY (%(kinds)s::integer[]) "
         "AND item.key >= %(prefix)s AND item.key <= %(prefix)s || chr(1114111)"
     ),
 }
+# The matching ones come first, and what belongs to them is looked up only as far as the limit lets it.
 _MATCHING = sql.SQL("""
-    WITH matching AS (
+    WITH RECURSIVE matching AS (
         SELECT node.item_id FROM node JOIN item ON item.id = node.item_id
-        WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND {conditions} LIMIT %(limit)s
+        WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND {conditions} LIMIT %(limit)s::bigint
+    ),
+    family AS (
+        SELECT item_id FROM matching
+        UNION
+        SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
     )
-    SELECT item_id FROM matching
-    UNION
-    SELECT child.item_id FROM matching JOIN node AS child ON child.parent_id = matching.item_id
-    LIMIT %(limit)s""")
+    SELECT item_id FROM family LIMIT %(limit)s::bigint""")
 _CHECKING = sql.SQL("""
-    SELECT asked.item_id FROM unnest(%(ids)s::bigint[]) AS asked (item_id)
-    JOIN node AS passage ON passage.item_id = asked.item_id
-    WHERE EXISTS (
-        SELECT FROM node JOIN item ON item.id = node.item_id
-        WHERE node.item_id IN (passage.item_id, passage.parent_id) AND {conditions}
-    )""")
+    WITH RECURSIVE ancestor AS (
+        SELECT item_id AS id, item_id, parent_id FROM node WHERE item_id = ANY (%(ids)s::bigint[])
+        UNION
+        SELECT ancestor.id, node.item_id, node.parent_id
+        FROM ancestor JOIN node ON node.item_id = ancestor.parent_id
+    )
+    SELECT DISTINCT ancestor.id AS item_id
+    FROM ancestor JOIN node ON node.item_id = ancestor.item_id JOIN item ON item.id = node.item_id
+    WHERE {conditions}""")
 
 
 @dataclass(frozen=True)
@@ -98,16 +106,24 @@ class Filtering:
         conditions = sql.SQL(" AND ").join(used)
         return await self._named_or_wide(Scope(numbers, conditions=conditions, parameters=parameters), filters)
 
+    async def named(self, scope: Scope) -> Scope:
+        """A wide scope with all its items named, however many they are."""
+        return Scope(scope.kinds, frozenset(await self._matching(scope, None)))
+
     async def _named_or_wide(self, scope: Scope, filters: Filters) -> Scope:
         wide = Scope(scope.kinds, None, True, scope.conditions, scope.parameters)
         assert scope.parameters is not None  # noqa: S101  it has conditions
         if filters == Filters(filters.sources, filters.labels) and await self._are_many(scope.parameters["labels"]):
             return wide
+        ids = await self._matching(scope, MOST_NAMED + 1)
+        return wide if len(ids) > MOST_NAMED else Scope(scope.kinds, frozenset(ids))
+
+    async def _matching(self, scope: Scope, limit: int | None) -> list[int]:
+        """The items that meet the filters and what belongs to them, no more than the limit."""
         statement = _MATCHING.format(conditions=scope.conditions)
         async with self._database.connection() as connection:
-            cursor = await connection.execute(statement, {**scope.parameters, "limit": MOST_NAMED + 1})
-            ids = [row.item_id for row in await cursor.fetchall()]
-        return wide if len(ids) > MOST_NAMED else Scope(scope.kinds, frozenset(ids))
+            cursor = await connection.execute(statement, {**(scope.parameters or {}), "limit": limit})
+            return [row.item_id for row in await cursor.fetchall()]
 
     async def _are_many(self, kinds: Sequence[int]) -> bool:
         """Whether there are so many items of these kinds; nothing is scanned for it."""

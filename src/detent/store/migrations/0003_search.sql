@@ -112,5 +112,6 @@ CREATE TABLE spending (
 
 -- What filters and suggestions look things up by.
 CREATE INDEX node_properties ON node USING gin (properties jsonb_path_ops) WHERE properties <> '{}';
-CREATE INDEX node_date ON node ((properties ->> 'date')) WHERE properties ? 'date';
-CREATE INDEX node_title ON node (lower(left(title, 64)) text_pattern_ops);
+CREATE INDEX node_date ON node (((properties ->> 'date') COLLATE "C")) WHERE properties ? 'date';
+CREATE INDEX node_title ON node (lower(left(title, 64)) text_pattern_ops) WHERE parent_id IS NULL;
+CREATE INDEX node_passage_title ON node (lower(left(title, 64)) text_pattern_ops) WHERE parent_id IS NOT NULL;

@@ -22,18 +22,39 @@ SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth 
 
 -- name: embedding_of
 -- The text that an item was embedded from, and those of what belongs to it.
-SELECT embedding.hash FROM embedding WHERE item_id = %(id)s AND hash IS NOT NULL
-UNION ALL
-SELECT embedding.hash FROM node JOIN embedding ON embedding.item_id = node.item_id
-WHERE node.parent_id = %(id)s AND embedding.hash IS NOT NULL
-LIMIT 1000;
+WITH RECURSIVE family AS (
+    SELECT %(id)s::bigint AS item_id
+    UNION
+    SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
+),
+member AS (SELECT item_id FROM family LIMIT 1000)
+SELECT embedding.item_id = %(id)s AS own, embedding.hash
+FROM member JOIN embedding ON embedding.item_id = member.item_id
+WHERE embedding.hash IS NOT NULL;
 
 -- name: suggestions
--- Nodes whose titles begin so, those first that belong to none.
-SELECT found.* FROM (
-    SELECT node.item_id, node.title, node.parent_id IS NOT NULL AS belongs, item.kind_id, item.key
+-- Titles that begin so, each once, with a node that has it: those first that belong to none, and passages only where
+-- there are not enough of these. The bounds are compared byte by byte, as in the indexes.
+WITH standing AS MATERIALIZED (
+    SELECT node.title, item.kind_id, item.key
     FROM node JOIN item ON item.id = node.item_id
-    WHERE lower(left(node.title, 64)) LIKE %(pattern)s AND item.kind_id = ANY (%(kinds)s::integer[])
+    WHERE node.parent_id IS NULL AND item.kind_id = ANY (%(kinds)s::integer[])
+      AND lower(left(node.title, 64)) ~>=~ lower(left(%(typed)s::text, 64))
+      AND lower(left(node.title, 64)) ~<=~ (lower(left(%(typed)s::text, 64)) || chr(1114111))
     ORDER BY lower(left(node.title, 64)) USING ~<~ LIMIT 1000
-) AS found
-ORDER BY belongs, length(title), title, key LIMIT %(limit)s;
+),
+passage AS MATERIALIZED (
+    SELECT node.title, item.kind_id, item.key
+    FROM node JOIN item ON item.id = node.item_id
+    WHERE node.parent_id IS NOT NULL AND item.kind_id = ANY (%(kinds)s::integer[])
+      AND lower(left(node.title, 64)) ~>=~ lower(left(%(typed)s::text, 64))
+      AND lower(left(node.title, 64)) ~<=~ (lower(left(%(typed)s::text, 64)) || chr(1114111))
+      AND (SELECT count(DISTINCT title) FROM standing) < %(limit)s
+    ORDER BY lower(left(node.title, 64)) USING ~<~ LIMIT 1000
+),
+titled AS (
+    SELECT DISTINCT ON (title) title, belongs, kind_id, key
+    FROM (SELECT false AS belongs, * FROM standing UNION ALL SELECT true, * FROM passage) AS found
+    ORDER BY title, belongs, length(key), key
+)
+SELECT title, kind_id, key FROM titled ORDER BY belongs, length(title), title LIMIT %(limit)s;

@@ -1,0 +1,149 @@
+"""The parts of a search: what scores are made of, who embeds the query, and what happens when one part fails."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from detent.application.searching import Searching
+from detent.configuration import EmbeddingSettings
+from detent.embedding import Provider, register
+from detent.embedding.provider import Vectors
+from detent.errors import DatabaseAway, DetentError
+from detent.search import Search
+from detent.search.providers import Providers
+from detent.store.vectors import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tests.search.conftest import Library
+
+
+class Counted(Provider):
+    name, model, dimensions, batch_size = "counted", "one", 4, 10
+    opened = 0
+    queries: list[str]
+    let_go = threading.Event()
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        type(self).opened += 1
+        self.let_go.wait(0.05)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.full((len(texts), 4), 0.5, np.float32)
+
+
+def refuse(settings: EmbeddingSettings) -> Provider:
+    raise DetentError("there is no key")
+
+
+@pytest.fixture
+async def gardens(library: Library) -> Library:
+    for key, links in {"home": ("near",), "near": ("far",), "far": ()}.items():
+        await library.put(key, f"A text about gardens and flowers, {key}.", links=links)
+    await library.tend()
+    return library
+
+
+@pytest.mark.parametrize("weights", [(0.7, 0.3), (0.2, 0.5)])
+async def test_around_nodes_a_score_is_made_of_similarity_and_nearness(
+    gardens: Library, weights: tuple[float, float]
+) -> None:
+    home = await gardens.number("home")
+    answer = await gardens.search.search("flowers", mode="graph", around=[home], weights=weights, grouped=False)
+    alike = (await gardens.search.search("flowers", mode="semantic", grouped=False)).hits
+    similarity = {hit.key: hit.score for hit in alike}
+    hops = {"home/0": 1, "near/0": 2, "far/0": 3}
+    assert {hit.key for hit in answer.hits} == hops.keys()
+    for hit in answer.hits:
+        assert hit.parts == {"similarity": similarity[hit.key], "nearness": 1 / (hops[hit.key] + 1)}
+        assert hit.score == pytest.approx(weights[0] * similarity[hit.key] + weights[1] / (hops[hit.key] + 1))
+
+
+async def test_a_model_is_searched_though_the_next_ones_provider_cannot_be_opened(gardens: Library) -> None:
+    register("refusing", refuse)
+    search = Search(gardens.store, EmbeddingSettings(provider="refusing"))
+    answer = await search.search("flowers", mode="semantic")
+    assert (len(answer.hits), answer.notes) == (3, ())
+    search.close()
+
+
+def test_searches_that_begin_at_once_open_one_provider() -> None:
+    register("counted", Counted)
+    providers = Providers(EmbeddingSettings(provider="counted"))
+    own, other = (Model(number, "counted", name, 4, "current") for number, name in enumerate(["one", "two"]))
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(providers.of, [own] * 4))) == 1
+        assert Counted.opened == 1
+        assert len(set(pool.map(providers.of, [other] * 4))) == 1
+    assert Counted.opened == 2
+    providers.close()
+
+
+async def test_the_query_is_embedded_once_however_deep_is_asked(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await library.put("one", *(f"A garden with flowers, number {number}." for number in range(130)))
+    await library.put("other", "The engine of a lorry has four pistons.")
+    await library.tend()
+    embedded: list[Any] = []
+    within = library.search._embedded
+
+    async def note(*asked: Any) -> Any:
+        embedded.append(asked)
+        return await within(*asked)
+
+    monkeypatch.setattr(library.search, "_embedded", note)
+    assert [hit.key for hit in (await library.search.search("flowers")).hits] == ["one", "other"]
+    assert len(embedded) == 1
+
+
+async def test_when_the_database_is_away_for_one_part_the_other_is_not_left_running(
+    gardens: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    waiting = asyncio.Event()
+
+    async def wait(*_: Any, **__: Any) -> None:
+        try:
+            waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            ended.append("the vectors")
+
+    async def fail(*_: Any, **__: Any) -> None:
+        await waiting.wait()
+        raise DatabaseAway("it is gone")
+
+    monkeypatch.setattr(gardens.store.vectors, "search", wait)
+    monkeypatch.setattr(gardens.store.texts, "search", fail)
+    with pytest.raises(DatabaseAway, match="it is gone"):
+        await gardens.search.search("flowers")
+    assert ended == ["the vectors"]
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [(float("nan"), 0.3), (0.7,), (0.7, 0.3, 0.1), (-0.1, 0.3), (0.7, float("inf")), "11", None, ("1", "2"), 1],
+)
+async def test_weights_that_are_none_are_refused(gardens: Library, weights: Any) -> None:
+    searching = Searching(gardens.store, EmbeddingSettings())
+    with pytest.raises(DetentError, match=r"^The weights are two numbers that are not negative, such as"):
+        await searching.search("flowers", around=["home"], weights=weights)
+
+
+async def test_around_nodes_no_other_mode_is_heeded_in_silence(gardens: Library) -> None:
+    searching = Searching(gardens.store, EmbeddingSettings())
+    for mode in ("text", "semantic", "hybrid"):
+        with pytest.raises(DetentError, match=rf"not by the mode '{mode}'\. Leave one of them out\.$"):
+            await searching.search("flowers", mode=mode, around=["home"])
+    for chosen in (None, "graph"):
+        found = await searching.search("flowers", mode=chosen, around="home", weights=(1, 0))
+        assert {hit.key for hit in found.hits} == {"home", "near", "far"}
+    searching.close()
