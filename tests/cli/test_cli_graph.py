@@ -133,7 +133,8 @@ def test_the_graph_is_exported_and_imported_whole(
     assert said("graph", "export", "graph.jsonl").stdout == "9 records written into graph.jsonl.\n"
     assert json.loads((tmp_path / "graph.jsonl").read_text().splitlines()[0])["items"] == 6
     other = ("--database", make_database())
-    assert said(*other, "graph", "import", "graph.jsonl").stdout == "Imported 6 items, 5 nodes, 6 references.\n"
+    imported = said(*other, "graph", "import", "graph.jsonl").stdout
+    assert imported == "Imported 6 items, 5 nodes, 6 references, 0 aliases.\n"
     assert document(*other, "graph", "import", "graph.jsonl") == {"items": 6, "nodes": 5, "references": 6, "aliases": 0}
     assert document(*other, "graph", "digest") == before
     assert list(tmp_path.glob("*.part")) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 
 import detent
+from detent.configuration.masking import masked
 from detent.lifecycle import TOPIC
 
 Result = subprocess.CompletedProcess[str]
@@ -76,13 +78,14 @@ def test_an_interrupted_removal_says_how_to_go_on_and_does(
 ) -> None:
     with psycopg.connect(database) as another:
         another.execute("SELECT FROM detent.item WHERE key = 'topic 1400' FOR UPDATE")
-        process = start("remove", "topics", "--yes")
+        process = start("remove", "topics", "--yes", "--project", ".", "--database", database)
         until(lambda: counts(topics)["topics"] == 500)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "1,000 items removed so far" in err
-    assert "To remove the rest: detent remove topics\n" in err
+    again = shlex.join(["detent", "remove", "topics", "--project", ".", "--database", masked(database)])
+    assert f"To remove the rest: {again}\n" in err
     assert topics.claim(TOPIC, "pending", owner="w", limit=1000)[0].source == "my notes"
     with pytest.raises(detent.DetentError, match="being removed"):
         topics.declare("topics", "Topic", TOPIC)

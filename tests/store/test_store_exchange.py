@@ -113,8 +113,8 @@ async def test_what_is_written_out_and_read_in_is_the_same(store: Store, make_da
 async def test_work_under_way_is_begun_again(store: Store) -> None:
     await loaded(store, lines(*FULL))
     counts = [(line.label, line.state, line.count) for line in await store.count_by_state()]
-    files = [("File", "pending", 2), ("File", "ready", 1), ("File", "error", 1)]
-    assert sorted(counts) == sorted([*files, ("Section", "ready", 1), ("Page", "ready", 1)])
+    files = [("File", "pending", 2), ("File", "linked", 1), ("File", "error", 1)]
+    assert sorted(counts) == sorted([*files, ("Section", "linked", 1), ("Page", "linked", 1)])
     [work] = [each for each in await store.claim(Stage(NODE, "pending"), owner="w", limit=5) if each.key == "half"]
     assert work.checkpoint == {"page": 4}
 

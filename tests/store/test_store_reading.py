@@ -35,6 +35,10 @@ CONTENT = """
     INSERT INTO node (item_id, title, text, properties, written_at)
     SELECT id, key, '', '{}', now() FROM item ON CONFLICT DO NOTHING
 """
+ALIAS = """
+    INSERT INTO alias (kind_id, key, to_key, said_key, said_by)
+    SELECT id, %s, %s, %s, 0 FROM kind WHERE label = 'Article'
+"""
 LINK = """
     INSERT INTO reference (item_id, position, type, kind_id, key, properties)
     SELECT item.id, coalesce((SELECT max(position) + 1 FROM reference WHERE item_id = item.id), 0), %s, item.kind_id,
@@ -59,7 +63,8 @@ def drawn(wiki: Store, query: Query) -> Callable[..., dict[str, int]]:
         query(CONTENT)
         for line in lines:
             if "=" in line:
-                query("INSERT INTO alias SELECT id, %s, %s, 0 FROM kind WHERE label = 'Article'", *line.split("="))
+                key, target = line.split("=")
+                query(ALIAS, key, target, target)
             elif ":" in line:
                 parent, child = line.split(":")
                 query(
@@ -220,7 +225,10 @@ async def _compare(conninfo: str, edges: list[tuple[int, str, int]]) -> None:
 def _draw(connection: psycopg.Connection[Any], edges: list[tuple[int, str, int]]) -> list[int]:
     connection.execute(NODES.encode(), ["wiki/Article", [str(number) for number in range(8)]])
     connection.execute(CONTENT)
-    connection.execute("INSERT INTO alias SELECT kind.id, 'also ' || n, n::text, 0 FROM kind, generate_series(0, 9) n")
+    connection.execute(
+        "INSERT INTO alias (kind_id, key, to_key, said_key, said_by) "
+        "SELECT kind.id, 'also ' || n, n::text, n::text, 0 FROM kind, generate_series(0, 9) n"
+    )
     children: set[int] = set()
     for origin, sign, target in edges:
         if sign == ":" and target < 8 and target not in children:

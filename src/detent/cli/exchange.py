@@ -45,9 +45,8 @@ def digest(session: Session, source: str | None, json_: bool) -> None:
             document(vars(found))
             return
         counts = [counted(found.nodes, "node"), counted(found.edges, "edge"), counted(found.references, "reference")]
-        aliases = counted(found.aliases, "alias") if found.aliases == 1 else f"{found.aliases:,} aliases"
         session.say(found.digest)
-        session.say(f"{', '.join(counts)}, {aliases}")
+        session.say(f"{', '.join(counts)}, {_aliases(found.aliases)}")
 
     session.with_store(taken)
 
@@ -123,4 +122,8 @@ def import_(session: Session, file: Path, json_: bool) -> None:
         document(vars(loaded))
         return
     parts = [counted(loaded.items, "item"), counted(loaded.nodes, "node"), counted(loaded.references, "reference")]
-    session.say(f"Imported {', '.join(parts)}.")
+    session.say(f"Imported {', '.join(parts)}, {_aliases(loaded.aliases)}.")
+
+
+def _aliases(count: int) -> str:
+    return counted(count, "alias") if count == 1 else f"{count:,} aliases"

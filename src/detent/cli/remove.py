@@ -63,12 +63,20 @@ class _Removing:
                     counting.tell(self._gone, max(total, self._gone))
         self._session.say(f"The source {self._source!r} is removed, with {counted(self._gone, 'item')}.")
 
+    def _again(self) -> str:
+        """The command that goes on, with what this one was told; but for passwords."""
+        from detent.configuration.masking import masked
+
+        database = self._session.database
+        told = {"--project": self._session.project, "--database": masked(database) if database else None}
+        words = [word for name, value in told.items() if value is not None for word in (name, str(value))]
+        return shlex.join(["detent", "remove", self._source, *words])
+
     def tell_how_to_go_on(self) -> None:
         if self._begun:
-            again = shlex.join(["detent", "remove", self._source])
             self._session.err.print(
                 f"{counted(self._gone, 'item')} removed so far, and nothing of the source is worked on any more. "
-                f"To remove the rest: {again}",
+                f"To remove the rest: {self._again()}",
                 soft_wrap=True,
             )
 

@@ -1,5 +1,6 @@
-"""Aliases: other keys by which an item is known. One that leads to another is turned to where that leads, so
-that looking one up is one step; therefore they are written by one transaction at a time, as the last it does."""
+"""Aliases: other keys by which an item is known. What was said is kept; beside it, one that leads to another is turned
+to where that leads, so that looking one up is one step. Therefore they are written by one transaction at a time, as the
+last it does."""
 
 from __future__ import annotations
 
@@ -8,15 +9,13 @@ from collections.abc import Sequence
 from detent.knowledge import Done, Item
 from detent.store.database import Connection, fetch
 
-LOCK = 0x0DE7E27_06
-
 
 async def write_aliases(connection: Connection, produced: Sequence[tuple[Item, int, Done]]) -> None:
     """Write what outcomes say about other keys; an item that has a node is no alias any more."""
     saying = [line for line in produced if line[2].aliases is not None or line[2].alias_of is not None]
     if not saying and not await _contradicted(connection, produced):
         return
-    await fetch(connection, "lock_aliases", {"lock": LOCK})
+    await fetch(connection, "lock_aliases")
     real = [(item, kind) for item, kind, done in produced if done.node is not None and done.alias_of is None]
     parameters = {
         "ids": [item.id for item, _, _ in saying],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
@@ -51,8 +52,7 @@ class Kinds:
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
             await self._read(connection)
-            if await fetch(connection, "being_removed", {"name": source}):
-                raise SourceConflict(f"The source {source!r} is being removed. Finish it first: detent remove {source}")
+            await refuse_removed(connection, source)
             await self._keep_lifecycle(connection, lifecycle)
             await fetch(connection, "declare_source", {"name": source})
             named = {"source": source, "label": label, "lifecycle": lifecycle.name}
@@ -135,6 +135,13 @@ class Kinds:
         kinds = [Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused) for row in rows]
         self._by_id = {kind.id: kind for kind in kinds}
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
+
+
+async def refuse_removed(connection: Connection, source: str) -> None:
+    """Raise if a source is being removed, and still has items."""
+    if await fetch(connection, "being_removed", {"name": source}):
+        again = shlex.join(["detent", "remove", source])
+        raise SourceConflict(f"The source {source!r} is being removed. Finish it first: {again}")
 
 
 def _ways_out(lifecycle: Lifecycle, state: str) -> set[str]:

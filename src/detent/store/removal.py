@@ -12,7 +12,7 @@ from typing import Any
 from detent.errors import DetentError
 from detent.store.database import Connection, Database, fetch
 from detent.store.family import ChangedHands, hold_all
-from detent.store.kinds import Kind, Kinds, unknown
+from detent.store.kinds import LOCK, Kind, Kinds, unknown
 
 MENTIONS_LOCK = 0x0DE7E27_05
 _STEP = 1000
@@ -48,11 +48,15 @@ class Removal:
         return removed
 
     async def sweep(self) -> int:
-        """Remove nodes that many may name and that nobody names any more; returns how many they were."""
+        """Remove nodes that many may name and that nobody names any more; returns how many they were.
+
+        While somebody mentions nodes, it is left to the next sweep.
+        """
         removed = after = 0
         while True:
             async with self._database.transaction() as connection:
-                await fetch(connection, "lock_mentions_alone", {"lock": MENTIONS_LOCK})
+                if not (await fetch(connection, "lock_mentions_alone", {"lock": MENTIONS_LOCK}))[0].free:
+                    return removed
                 found = await fetch(connection, "unmentioned", {"after": after, "limit": _STEP})
                 if not found:
                     return removed
@@ -69,12 +73,22 @@ class Removal:
         found = await self._database.fetch("begin_removing", {"name": name})
         if not found:
             raise unknown("source", name, [row.name for row in await self._database.fetch("sources")])
-        source, removed = found[0].id, 0
-        while rows := await self._database.fetch("items_to_remove", {"source": source, "limit": _STEP}):
-            removed += await self._remove([row.id for row in rows])
-            yield removed
-        await self._database.fetch("drop_source", {"source": source})
+        source, removed, dropped = found[0].id, 0, False
+        while not dropped:
+            while rows := await self._database.fetch("items_to_remove", {"source": source, "limit": _STEP}):
+                removed += await self._remove([row.id for row in rows])
+                yield removed
+            dropped = await self._drop(source)
         await self._kinds.refresh()
+
+    async def _drop(self, source: int) -> bool:
+        """Drop a source without items, while nobody declares it again; False: somebody added items meanwhile."""
+        async with self._database.transaction() as connection:
+            await fetch(connection, "lock_lifecycles", {"lock": LOCK})
+            if await fetch(connection, "items_to_remove", {"source": source, "limit": 1}):
+                return False
+            await fetch(connection, "drop_source", {"source": source})
+            return True
 
     async def _remove(self, ids: Sequence[int]) -> int:
         for _ in range(_ROUNDS):

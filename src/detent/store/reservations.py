@@ -6,37 +6,41 @@ and nothing is left to tidy up.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
 from uuid import UUID
 
 import psycopg
 
-from detent.errors import DatabaseAway
+from detent.errors import DatabaseAway, DatabaseBusy
 from detent.store import arrays
-from detent.store.database import Connection, Database, connection_options, fetch, is_away
+from detent.store.database import Connection, Database, connection_options, fetch, is_away, is_busy
 
 
 class Reservations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._connection: Connection | None = None
+        self._one_at_a_time = asyncio.Lock()
         self._held: set[UUID] = set()
         self._over: set[UUID] = set()
 
     async def take(self, hashes: Iterable[UUID]) -> set[UUID]:
         """Reserve texts; returns those that nobody has, not even another call of this process."""
-        await self.flush()
-        wanted = {_key(number): number for number in set(hashes) - self._held}
-        if not wanted:
-            return set()
-        try:
-            rows = await self._fetch("try_reserve", wanted)
-        except psycopg.errors.OutOfMemory:  # the server has no room for so many locks: then it is done without
-            return set(wanted.values())
-        taken = {wanted[row.key] for row in rows if row.taken}
-        self._held |= taken
-        return taken
+        async with self._session() as connection:
+            await self._end(connection)
+            wanted = {_key(number): number for number in set(hashes) - self._held}
+            if not wanted:
+                return set()
+            try:
+                rows = await fetch(connection, "try_reserve", {"keys": arrays.integers(wanted)})
+            except psycopg.errors.OutOfMemory:  # the server has no room for so many locks: then it is done without
+                await self.close()
+                return set(wanted.values())
+            taken = {wanted[row.key] for row in rows if row.taken}
+            self._held |= taken
+            return taken
 
     def free(self, hashes: Iterable[UUID]) -> None:
         """What was reserved is done; others are told with the next call."""
@@ -44,27 +48,49 @@ class Reservations:
 
     async def flush(self) -> None:
         """Tell others what is done."""
-        over, self._over = self._over, set()
-        if over:
-            self._held -= over
-            await self._fetch("end_reservations", [_key(number) for number in over])
+        if self._over:
+            async with self._session() as connection:
+                await self._end(connection)
 
     async def close(self) -> None:
+        """Let others have everything."""
+        self._held.clear()
+        self._over.clear()
         if self._connection is not None:
             await self._connection.close()
 
-    async def _fetch(self, statement: str, keys: Iterable[int]) -> list[Any]:
-        try:
-            return await fetch(await self._own(), statement, {"keys": arrays.integers(keys)})
-        except psycopg.Error as error:
-            if is_away(error):
-                raise DatabaseAway(error) from error
-            raise
+    async def _end(self, connection: Connection) -> None:
+        over, self._over = self._over, set()
+        if over:
+            self._held -= over
+            await fetch(connection, "end_reservations", {"keys": arrays.integers(map(_key, over))})
+
+    @contextlib.asynccontextmanager
+    async def _session(self) -> AsyncIterator[Connection]:
+        """The connection that holds the locks.
+
+        After an error nobody knows which locks were taken or given up before it, since they outlast their statement.
+        So the connection is closed, and with it all of them are gone.
+        """
+        async with self._one_at_a_time:
+            try:
+                yield await self._own()
+            except psycopg.Error as error:
+                await self.close()
+                if is_away(error):
+                    raise DatabaseAway(error) from error
+                if is_busy(error):
+                    raise DatabaseBusy(error) from error
+                raise
+            except BaseException:
+                await self.close()
+                raise
 
     async def _own(self) -> Connection:
-        """The connection that holds the locks. With another one, nothing is held any more."""
+        """The connection, or another one, with which nothing is held any more."""
         if self._connection is None or self._connection.closed:
             self._held.clear()
+            self._over.clear()
             options = connection_options(self._database.conninfo)
             self._connection = await psycopg.AsyncConnection.connect(self._database.conninfo, **options)
         return self._connection

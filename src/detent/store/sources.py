@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from detent.store.database import Database, fetch
-from detent.store.kinds import unknown
+from detent.store.kinds import refuse_removed, unknown
 
 
 class Origin(NamedTuple):
@@ -30,7 +30,9 @@ class Sources:
         await self._set("pause", source)
 
     async def resume(self, source: str) -> None:
-        """Let this source be worked on again."""
+        """Let this source be worked on again; one that is being removed stays as it is."""
+        async with self._database.connection() as connection:
+            await refuse_removed(connection, source)
         await self._set("resume", source)
 
     async def set_language(self, source: str, language: str) -> int:

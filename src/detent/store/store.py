@@ -14,7 +14,7 @@ from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.store.contents import Contents
 from detent.store.database import Database
-from detent.store.embeddings import Embeddings
+from detent.store.embeddings import Embeddings, embed_anew
 from detent.store.filtering import Filtering
 from detent.store.graph import Graph
 from detent.store.items import Items
@@ -198,11 +198,7 @@ class Store:
         there is nothing to embed, have no embedding any more.
         """
         rows = await self.database.fetch("embedded_items", {"hashes": list(hashes)})
-        ready = [row.item_id for row in rows if row.state == "ready"]
-        resting = [row.item_id for row in rows if row.state not in ("ready", "linked", "embedding")]
-        if resting:
-            await self.database.fetch("forget_embeddings", {"ids": resting})
-        return len(resting) + len(await self.items.move(ready, "linked", owner="embedding", reason=reason))
+        return await embed_anew(self.items, self.kinds, rows, reason)
 
     async def has_texts(self) -> bool:
         """Whether there is anything to be searched: a question that loads nothing of what searches."""

@@ -12,6 +12,9 @@ from detent.sources.source import waiting_state
 from detent.store import Kind, Stage, Store
 from detent.worker.embedder import STATE, Embedder
 
+_BATCHES_AT_ONCE = 2
+"""How many batches of passages one process embeds at the same time: one is computed while another is written."""
+
 
 @dataclass(frozen=True, eq=False)
 class Duty:
@@ -66,8 +69,8 @@ def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], set
 
 def _embedding_of(source: Source, embedder: Embedder) -> list[Handler]:
     """The handler that embeds, for each label whose items are to be embedded and that has none of its own. Its batches
-    are as large as the model likes."""
-    embedding = Handler(STATE, embedder, batch=True, reads="passage")
+    are as large as the model likes, and few at a time: all their texts are reserved meanwhile."""
+    embedding = Handler(STATE, embedder, batch=True, reads="passage", concurrency=_BATCHES_AT_ONCE)
     own = {label for handler in source.handlers if handler.state == STATE for label in source.stage_labels(handler)}
     wanted = [label for label in source.stage_labels(embedding) if label not in own]
     return [replace(embedding, label=label, batch_size=embedder.batch_size) for label in wanted]

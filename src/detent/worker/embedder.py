@@ -18,6 +18,7 @@ from detent.embedding import Provider, open_provider, reason_to_skip
 from detent.errors import DetentError
 from detent.knowledge import Done, Embedding, Failed, Item, Outcome, Passage, Skipped
 from detent.lifecycle import Trouble, classify
+from detent.store.embeddings import STAGE
 from detent.worker.outcomes import describe, outcome_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("detent.worker")
 
-STATE = "embedding"
+STATE = STAGE
 _ITS_OWN = frozenset({Trouble.MALFORMED, Trouble.REJECTED, Trouble.UNKNOWN, Trouble.UNSTORABLE})
 """Trouble that may come from one text of a batch. Any other is the service's, and asking it again for each text would
 make it worse."""
@@ -67,7 +68,7 @@ class Embedder:
 
     async def account(self, store: Store, owner: str) -> None:
         """Keep what was spent, and learn what others have: a budget is one for all of them, and for all runs."""
-        budget = self.provider.budget
+        budget = self.provider.budget if "provider" in self.__dict__ else None
         if budget is None or budget.limit is None:
             return
         if budget.spent != self._accounted:

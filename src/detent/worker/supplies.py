@@ -62,11 +62,19 @@ class Supplies:
         """
         hashes = {item.passage.hash for item in items if item.passage}
         reserved = await self._reservations.take(hashes)
-        known = await self._store.vectors.known(model, list(hashes)) if model else set()
-        self._reservations.free(known)
-        elsewhere = hashes - reserved - known
-        waiting = [item._replace(passage=None) for item in items if item.passage and item.passage.hash in elsewhere]
+        try:
+            known = await self._store.vectors.known(model, list(hashes)) if model else set()
+            self._reservations.free(known)
+            elsewhere = hashes - reserved - known
+            await self._give_back([item for item in items if item.passage and item.passage.hash in elsewhere])
+        except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
+            self._reservations.free(reserved)
+            raise
+        return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
+
+    async def _give_back(self, items: list[Item]) -> None:
+        """Items whose text somebody else has. It is not theirs to free."""
+        waiting = [item._replace(passage=None) for item in items]
         if waiting:
             self._settler.hold(waiting)
             await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
-        return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)

@@ -15,7 +15,9 @@ from detent.sources import Source
 from detent.store import Cursor, Store
 from detent.worker.board import Board
 from detent.worker.duty import Duty, declare, duties
+from detent.worker.embedder import Embedder
 from detent.worker.hands import Hands
+from detent.worker.outcomes import describe
 from detent.worker.patience import patiently
 from detent.worker.remaining import remaining
 from detent.worker.settler import Settler
@@ -168,6 +170,14 @@ class Worker:
             hands.take(items)
         return True
 
+    async def _keep_last_account(self, embedder: Embedder) -> None:
+        """Keep what was spent since the last tending, so that the next run's budget is what is left of it."""
+        try:
+            async with asyncio.timeout(_LAST_SECONDS):
+                await embedder.account(self._store, self.owner)
+        except Exception as error:  # the worker ends all the same
+            log.warning("What embedding cost in the last seconds could not be kept: %s", describe(error))
+
     async def _account(self) -> None:
         await self._supplies.flush()
         for hands in self._hands:
@@ -263,6 +273,7 @@ class Worker:
         for hands in self._hands:
             hands.close()
             if hands.duty.embedder:
+                await self._keep_last_account(hands.duty.embedder)
                 hands.duty.embedder.close()
         await self._supplies.close()
         settling.cancel()

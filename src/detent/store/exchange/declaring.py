@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from psycopg.types.json import Jsonb
 
-from detent.errors import LineRefused, SourceConflict
+from detent.errors import LineRefused
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, fetch
+from detent.store.embeddings import STAGE
 from detent.store.exchange.records import KindLine, Step
-from detent.store.kinds import LOCK
+from detent.store.kinds import LOCK, refuse_removed
 
 
 class Target:
@@ -27,6 +30,21 @@ class Target:
             known = state if state in lifecycle.states else lifecycle.initial
             self._resting[state] = lifecycle.path(state, Event.BACK).to if state in lifecycle.working else known
         return self._resting[state]
+
+    def unembedded(self, state: str) -> str:
+        """Where an item rests without a vector, of which a file knows nothing: what embedding has led to leads back to
+        where that is waited for."""
+        return self._where_embedding_waits if state in self._embedded else state
+
+    @cached_property
+    def _embedded(self) -> frozenset[str]:
+        if STAGE not in self.lifecycle.working:
+            return frozenset()
+        return frozenset(move.to for move in self.lifecycle.moves if move[:2] == (STAGE, Event.DONE))
+
+    @cached_property
+    def _where_embedding_waits(self) -> str:
+        return self.lifecycle.path(STAGE, Event.BACK).to
 
 
 class Targets:
@@ -50,12 +68,17 @@ class Targets:
         return any(each.id == kind and state in each.lifecycle.working for each in self._by_name.values())
 
     async def declare(self, connection: Connection, step: Step) -> None:
-        """Make the kinds that a step declares, and know those that are there."""
+        """Make the kinds that a step declares, and know those that are there. Sources that were removed, and that the
+        step has something of, come back."""
         self._lifecycles.update(step.lifecycles)
-        if self._by_name and not step.kinds:
+        sources = sorted({line.name.source for line in step.items} | {line.source for line in step.aliases})
+        removed = await fetch(connection, "removed_sources", {"names": sources})
+        if self._by_name and not step.kinds and not removed:
             return
         async with connection.transaction():
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
+            for source in removed:
+                await _declare_source(connection, source.name)
             await self._read(connection)
             for kind in step.kinds:
                 if (kind.source, kind.label) not in self._by_name:
@@ -65,12 +88,10 @@ class Targets:
     async def _make(self, connection: Connection, kind: KindLine) -> None:
         if kind.lifecycle not in self._lifecycles:
             raise LineRefused(kind.line, f"no line before it has the lifecycle {kind.lifecycle!r}")
-        if await fetch(connection, "being_removed", {"name": kind.source}):
-            raise SourceConflict(f"The source {kind.source!r} is being removed. Import it when that is done.")
+        known = {source for source, _ in self._by_name}
+        await _declare_source(connection, kind.source)
         definition = self._lifecycles[kind.lifecycle].as_data()
         await fetch(connection, "keep_lifecycle", {"name": kind.lifecycle, "definition": Jsonb(definition)})
-        known = {source for source, _ in self._by_name}
-        await fetch(connection, "declare_source", {"name": kind.source})
         named = {"source": kind.source, "label": kind.label, "lifecycle": kind.lifecycle}
         await fetch(connection, "declare_kind", named)
         if kind.source not in known:
@@ -84,3 +105,8 @@ class Targets:
             (row.source, row.label): Target(row.id, self._lifecycles[row.lifecycle])
             for row in await fetch(connection, "kinds")
         }
+
+
+async def _declare_source(connection: Connection, name: str) -> None:
+    await refuse_removed(connection, name)
+    await fetch(connection, "declare_source", {"name": name})

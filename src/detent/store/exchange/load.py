@@ -17,7 +17,6 @@ import psycopg
 
 from detent.errors import DetentError, LineRefused
 from detent.store import arrays
-from detent.store.aliases import LOCK as ALIASES_LOCK
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
@@ -31,7 +30,8 @@ _TRIES = 50
 """How often a step is tried whose items others move or add at that moment."""
 
 EachStep = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
-"""What else is to be written with the items of each step, in its transaction."""
+"""What else is to be written with the items of each step, in its transaction: their embeddings, too. So items stay in
+the state that the file says, whereas without it those that have no embedding come to wait for it."""
 
 Tell = Callable[[int, int | None], None]
 """Is told how many items are read in, and how many the file says it has."""
@@ -142,7 +142,9 @@ class _Loader:
         named = {line.name: line for line in lines}
         for line in named.values():
             target = self._targets.get(line.name.source, line.name.label, line.line)
-            line.kind_id, line.state = target.id, target.resting(line.state)
+            line.kind_id, line.embedded = target.id, target.resting(line.record["state"])
+            to_embed = line.content is not None and self._each_step is None
+            line.state = target.unembedded(line.embedded) if to_embed else line.embedded
             line.id = line.text_id = 0
         chosen = sorted(named.values(), key=_order)  # so that concurrent adders never wait in a circle
         await fetch(self._connection, "join_movers")
@@ -187,12 +189,12 @@ class _Loader:
             "keys": arrays.texts(line.name.key for line in real),
         }
         if there or await fetch(self._connection, "aliased", asked):
-            await fetch(self._connection, "lock_aliases", {"lock": ALIASES_LOCK})
+            await fetch(self._connection, "lock_aliases")
             await fetch(self._connection, "drop_aliases", {"ids": [line.id for line in there], **asked})
 
     async def _aliases(self, lines: Sequence[AliasLine]) -> None:
         tellers = await self._find(line.said_by for line in lines if line.said_by is not None)
-        await fetch(self._connection, "lock_aliases", {"lock": ALIASES_LOCK})
+        await fetch(self._connection, "lock_aliases")
         parameters = {
             "kinds": [self._targets.get(line.source, line.label, line.line).id for line in lines],
             "keys": [line.key for line in lines],

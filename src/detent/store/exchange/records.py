@@ -18,6 +18,8 @@ from detent.store.values import LONGEST_KEY, LONGEST_TEXT, check_key, check_prio
 
 STEP_RECORDS = 2_000
 STEP_BYTES = 16_000_000
+FAILURE = ("kind", "trouble", "state", "message")
+"""What is told of an item's failure."""
 _NULL = "\\N"
 _LARGEST = 2**31 - 1
 _TURN = 16
@@ -44,6 +46,7 @@ class Link(NamedTuple):
 @dataclass(slots=True)
 class ItemLine:
     """An item. `content` has the columns of its node as COPY reads them, but for its numbers; None: it has none.
+    `state` is where it comes to rest, and `embedded` where it does so if the database has its embedding.
 
     The numbers are those of the database that it is read into, and are given by who writes it there.
     """
@@ -60,6 +63,7 @@ class ItemLine:
     id: int = 0
     text_id: int = 0
     parent_id: int | None = None
+    embedded: str = ""
 
     @property
     def content_hash(self) -> str | None:
@@ -210,7 +214,11 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
     if type(priority) is not int or not -_LARGEST <= priority <= _LARGEST:
         check_priority(priority)
     hash((name, parent and parent["source"]))  # what is no text is told here, and not when it is written
-    links = record.get("references")
+    links = [_link(place, each) for place, each in enumerate(record.get("references") or ())]
+    if len(links) > 1:
+        _check_positions(links)
+    if record.get("failure"):
+        _check_failure(record["failure"])
     step.items.append(
         ItemLine(
             number,
@@ -219,7 +227,7 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
             priority,
             _content(node) if node else None,
             Name(parent["source"], parent["label"], parent["key"]) if parent else None,
-            [_link(place, each) for place, each in enumerate(links)] if links else [],
+            links,
             record,
         )
     )
@@ -238,14 +246,30 @@ def _content(node: dict[str, Any]) -> str:
 
 def _link(place: int, reference: dict[str, Any]) -> Link:
     get, key = reference.get, reference["key"]
-    properties = get("properties")
+    position, properties = get("position"), get("properties")
     if not 0 < len(key) <= _SURELY_SHORT:
         check_key("the key of a reference", key)
     columns = (
-        f"{_integer(get('position', place))}\t{column(reference['type'])}\t{column(key)}\t"
+        f"{place if position is None else _integer(position)}\t{column(reference['type'])}\t{column(key)}\t"
         f"{_properties(properties) if properties else '{}'}"
     )
     return Link(reference["source"], reference["label"], columns)
+
+
+def _check_positions(links: list[Link]) -> None:
+    positions = [link.columns.partition("\t")[0] for link in links]
+    if len(set(positions)) < len(positions):
+        twice = next(each for number, each in enumerate(positions) if each in positions[:number])
+        raise ValueError(f"two of its references have the position {twice}")
+
+
+def _check_failure(failure: Any) -> None:
+    if not isinstance(failure, dict):
+        raise ValueError("its failure is no JSON object")
+    for name in FAILURE:
+        if failure.get(name) is None:
+            raise ValueError(f"its failure lacks {name!r}")
+        check_text(f"the {name} of its failure", failure[name])
 
 
 def column(text: str) -> str:

@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from detent.store import arrays
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
-from detent.store.exchange.records import ItemLine, column
+from detent.store.exchange.records import FAILURE, ItemLine, column
 from detent.store.family import ChangedHands, held
 
 _OWNER = "import"
@@ -77,6 +77,7 @@ async def _clear(connection: Connection, targets: Targets, there: Sequence[ItemL
         node = line.record.get("node")
         if node and (row.title, row.text) == (_hash(node["title"]), _hash(node["text"])):
             line.text_id = row.text_id
+            line.state = line.embedded if row.embedded else line.state
         else:
             gone.append(row.text_id)
             changed.append(row.item_id)
@@ -120,7 +121,7 @@ async def _keep_rest(connection: Connection, lines: Sequence[ItemLine]) -> None:
     failed = [(line.id, failure) for line in lines if (failure := line.record.get("failure"))]
     if failed:
         parameters: dict[str, Any] = {"ids": [number for number, _ in failed]}
-        for name in ("kind", "trouble", "state", "message"):
+        for name in FAILURE:
             parameters[f"{name}s"] = [failure[name] for _, failure in failed]
         await fetch(connection, "keep_failures", parameters)
     begun = [(line.id, data) for line in lines if (data := line.record.get("checkpoint")) is not None]

@@ -35,16 +35,19 @@ CREATE TABLE reference (
 );
 CREATE INDEX reference_target ON reference (kind_id, key, item_id);
 
--- Another key of an item of the same kind. `to_key` is never an alias itself: who writes one follows it, and turns
--- those that led to this key, so that looking one up is one step. `said_by` is the item whose outcome said it.
+-- Another key of an item of the same kind. `said_key` is what the item `said_by` said, `to_key` where that leads in
+-- the end, over other aliases, so that looking one up is one step. Of what leads in a circle, `to_key` is `said_key`:
+-- aliases have no content, so it leads nowhere.
 CREATE TABLE alias (
     kind_id     integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
     to_key      text COLLATE "C" NOT NULL CHECK (to_key <> key),
     said_by     bigint NOT NULL,
+    said_key    text COLLATE "C" NOT NULL CHECK (said_key <> key),
     PRIMARY KEY (kind_id, key)
 );
 CREATE INDEX alias_target ON alias (kind_id, to_key);
+CREATE INDEX alias_said_key ON alias (kind_id, said_key);
 CREATE INDEX alias_said_by ON alias (said_by);
 
 -- `position` orders the edges of one node: its references first, as they were given, then its children.
@@ -72,17 +75,78 @@ CREATE TABLE embedding (
 CREATE INDEX embedding_hash ON embedding (hash) WHERE hash IS NOT NULL;
 CREATE INDEX node_shared ON node (item_id) WHERE shared;
 
--- Writes another key of an item, so that it leads to what is no alias itself. The caller holds the lock on aliases,
--- which makes writers of a chain's parts see each other. A loop leads nowhere, and is not written.
+-- Aliases are written and forgotten by one at a time, last in its transaction: so those who write parts of one chain
+-- see each other, and who waits here holds nothing that the other still needs.
+CREATE FUNCTION lock_aliases() RETURNS void LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(3732809478);
+$$;
+
+-- Turns a key and all that leads over it to where it leads now. What was said decides, and not the order in which it
+-- was. The caller holds the lock on aliases. It goes step by step, since a recursive query may be planned for a small
+-- table, and would then read all of a large one.
+CREATE FUNCTION turn_aliases(of_kind integer, this_key text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    target text := this_key;
+    following text;
+    way text[] := '{}';
+    led text[] := ARRAY[this_key];
+    more text[] := led;
+BEGIN
+    WHILE target IS NOT NULL LOOP
+        SELECT said_key INTO following FROM alias WHERE kind_id = of_kind AND key = target;
+        EXIT WHEN NOT FOUND;
+        way := way || target;
+        target := CASE WHEN following <> ALL (way) THEN following END;  -- none, where it leads in a circle
+    END LOOP;
+    WHILE more IS NOT NULL LOOP
+        SELECT array_agg(key) INTO more FROM alias
+        WHERE kind_id = of_kind AND said_key = ANY (more) AND key <> ALL (led);
+        led := led || more;
+    END LOOP;
+    UPDATE alias SET to_key = coalesce(target, said_key)
+    WHERE kind_id = of_kind AND key = ANY (led) AND to_key <> coalesce(target, said_key);
+END $$;
+
+-- Writes another key of an item. The caller holds the lock on aliases.
 CREATE FUNCTION write_alias(of_kind integer, this_key text, that_key text, by_item bigint)
 RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-    target text := coalesce((SELECT to_key FROM alias WHERE kind_id = of_kind AND key = that_key), that_key);
 BEGIN
-    IF target = this_key THEN
+    IF that_key = this_key THEN
         RETURN;
     END IF;
-    INSERT INTO alias (kind_id, key, to_key, said_by) VALUES (of_kind, this_key, target, by_item)
-    ON CONFLICT (kind_id, key) DO UPDATE SET to_key = excluded.to_key, said_by = excluded.said_by;
-    UPDATE alias SET to_key = target WHERE kind_id = of_kind AND to_key = this_key;
+    INSERT INTO alias (kind_id, key, to_key, said_by, said_key) VALUES (of_kind, this_key, that_key, by_item, that_key)
+    ON CONFLICT (kind_id, key) DO UPDATE SET said_by = excluded.said_by, said_key = excluded.said_key;
+    PERFORM turn_aliases(of_kind, this_key);
 END $$;
+
+-- Forgets what items said about other keys, and that keys are other names. The caller holds the lock on aliases.
+CREATE FUNCTION drop_aliases(items bigint[], kinds integer[], keys text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    gone_kinds integer[];
+    gone_keys text[];
+BEGIN
+    WITH gone AS MATERIALIZED (
+        SELECT alias.kind_id, alias.key FROM alias WHERE alias.said_by = ANY (items)
+        UNION
+        SELECT own.kind_id, own.key FROM unnest(kinds, keys) AS own (kind_id, key)
+    ),
+    dropped AS (
+        DELETE FROM alias USING gone WHERE alias.kind_id = gone.kind_id AND alias.key = gone.key
+        RETURNING alias.kind_id, alias.key
+    )
+    SELECT array_agg(kind_id), array_agg(key) INTO gone_kinds, gone_keys FROM dropped;
+    PERFORM turn_aliases(gone.kind_id, gone.key) FROM unnest(gone_kinds, gone_keys) AS gone (kind_id, key);
+END $$;
+
+-- What an item said goes with it. This waits for the end of the transaction, since who removes an item may have more
+-- to write, and the lock on aliases comes last.
+CREATE FUNCTION forget_said() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM alias WHERE said_by = OLD.id) THEN
+        PERFORM lock_aliases();
+        PERFORM drop_aliases(ARRAY[OLD.id], '{}', '{}');
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE CONSTRAINT TRIGGER item_forget_said AFTER DELETE ON item DEFERRABLE INITIALLY DEFERRED
+FOR EACH ROW EXECUTE FUNCTION forget_said();

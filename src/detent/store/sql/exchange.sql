@@ -38,13 +38,13 @@ CROSS JOIN LATERAL (SELECT ('x' || left(hash, 16))::bit(64)::bigint AS high,
 WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 
 -- name: digest_aliases
--- The same sum over all aliases.
+-- The same sum over all aliases as they were said.
 SELECT count(*) AS count, coalesce(sum(word.high), 0)::text AS high, coalesce(sum(word.low), 0)::text AS low
 FROM alias
 JOIN kind ON kind.id = alias.kind_id
 JOIN source ON source.id = kind.source_id
 CROSS JOIN LATERAL (SELECT encode(sha256(convert_to(jsonb_build_array(
-    'alias', nullif(source.name, %(source)s), kind.label, alias.key, alias.to_key
+    'alias', nullif(source.name, %(source)s), kind.label, alias.key, alias.said_key
 )::text, 'UTF8')), 'hex') AS hash) AS said
 CROSS JOIN LATERAL (SELECT ('x' || left(hash, 16))::bit(64)::bigint AS high,
                            ('x' || substr(hash, 17, 16))::bit(64)::bigint AS low) AS word
@@ -126,9 +126,9 @@ WHERE kind.id = ANY (%(kinds)s::integer[])
 ORDER BY item.id;
 
 -- name: dump_aliases
--- Aliases, and who said them.
+-- Aliases as they were said, and who said them.
 SELECT json_build_object(
-    'record', 'alias', 'source', source.name, 'label', kind.label, 'key', alias.key, 'to', alias.to_key,
+    'record', 'alias', 'source', source.name, 'label', kind.label, 'key', alias.key, 'to', alias.said_key,
     'said_by', CASE WHEN teller.id IS NOT NULL THEN
         json_build_object('source', teller_source.name, 'label', teller_kind.label, 'key', teller.key) END
 )::text
@@ -177,9 +177,10 @@ SELECT string_agg(nextval('text_number')::text, ',') AS numbers FROM generate_se
 SELECT clock()::text AS now;
 
 -- name: kept_texts
--- What is about to be replaced: the numbers and hashes of texts.
+-- What is about to be replaced: the numbers and hashes of texts, and whether they are embedded.
 SELECT node.item_id, node.text_id, sha256(convert_to(node.title, 'UTF8')) AS title,
-       sha256(convert_to(node.text, 'UTF8')) AS text
+       sha256(convert_to(node.text, 'UTF8')) AS text,
+       EXISTS (SELECT FROM embedding WHERE embedding.item_id = node.item_id) AS embedded
 FROM node WHERE node.item_id = ANY (%(ids)s::bigint[]);
 
 -- name: clear_items

@@ -95,14 +95,11 @@ JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
 
 -- name: lock_aliases
 -- Aliases are written by one at a time, last in its transaction.
-SELECT pg_advisory_xact_lock(%(lock)s);
+SELECT lock_aliases();
 
 -- name: drop_aliases
 -- Forgets what these items said about other keys, and that these keys are other names.
-WITH own AS MATERIALIZED (SELECT * FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)),
-named AS (DELETE FROM alias USING own WHERE alias.kind_id = own.kind_id AND alias.key = own.key)
-DELETE FROM alias WHERE said_by = ANY (%(ids)s::bigint[])
-  AND NOT EXISTS (SELECT FROM own WHERE own.kind_id = alias.kind_id AND own.key = alias.key);
+SELECT drop_aliases(%(ids)s::bigint[], %(kinds)s::integer[], %(keys)s::text[]);
 
 -- name: write_aliases
 -- Writes other keys of items, one after the other.
@@ -111,7 +108,8 @@ FROM unnest(%(kinds)s::integer[], %(keys)s::text[], %(to_keys)s::text[], %(ids)s
      AS line (kind_id, key, to_key, said_by);
 
 -- name: remove_items
--- Takes items, whose places are vacated and whose leases are seized, out of everything but their story.
+-- Takes items, whose places are vacated and whose leases are seized, out of everything but their story. What they
+-- said about other keys goes when the transaction ends.
 WITH removed AS (DELETE FROM item WHERE id = ANY (%(ids)s::bigint[]) RETURNING kind_id, state),
 tallied AS (
     INSERT INTO tally (kind_id, state, count)
@@ -120,7 +118,6 @@ tallied AS (
 nodes AS (DELETE FROM node WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING text_id),
 changed AS (INSERT INTO text_change (text_id, gone) SELECT text_id, true FROM nodes),
 links AS (DELETE FROM reference WHERE item_id = ANY (%(ids)s::bigint[])),
-names AS (DELETE FROM alias WHERE said_by = ANY (%(ids)s::bigint[])),
 embeddings AS (DELETE FROM embedding WHERE item_id = ANY (%(ids)s::bigint[])),
 failures AS (DELETE FROM failure WHERE item_id = ANY (%(ids)s::bigint[])),
 checkpoints AS (DELETE FROM checkpoint WHERE item_id = ANY (%(ids)s::bigint[])),
@@ -128,8 +125,9 @@ retries AS (DELETE FROM retried WHERE item_id = ANY (%(ids)s::bigint[]))
 SELECT count(*) AS count FROM removed;
 
 -- name: lock_mentions_alone
--- Keeps mentioners away while nodes that nothing refers to are swept.
-SELECT pg_advisory_xact_lock(%(lock)s);
+-- Keeps mentioners away while nodes that nothing refers to are swept, unless somebody mentions some right now. It
+-- does not wait for them: later mentioners would have to wait behind it, as long as an import takes.
+SELECT pg_try_advisory_xact_lock(%(lock)s) AS free;
 
 -- name: unmentioned
 -- Nodes that many may name, and that nobody names any more.
@@ -148,19 +146,22 @@ UPDATE source SET removed_at = coalesce(removed_at, clock()), paused_at = coales
 WHERE name = %(name)s RETURNING id;
 
 -- name: items_to_remove
--- Some of the items that a source still has.
-SELECT item.id FROM kind CROSS JOIN LATERAL (
+-- Some of the items that a source still has, as long as it is to be removed.
+SELECT item.id FROM source JOIN kind ON kind.source_id = source.id CROSS JOIN LATERAL (
     SELECT id FROM item WHERE kind_id = kind.id ORDER BY kind_id, key LIMIT %(limit)s
 ) AS item
-WHERE kind.source_id = %(source)s LIMIT %(limit)s;
+WHERE source.id = %(source)s AND source.removed_at IS NOT NULL LIMIT %(limit)s;
 
 -- name: drop_source
--- The last step: what is left of a source that has no items any more. If others refer to it, its name is kept for
--- the day when it comes back.
-WITH kinds AS MATERIALIZED (SELECT id FROM kind WHERE source_id = %(source)s),
+-- The last step: what is left of a source that has no items any more, unless it has been declared again meanwhile. If
+-- others refer to it, its name is kept for the day when it comes back.
+WITH kinds AS MATERIALIZED (
+    SELECT kind.id FROM source JOIN kind ON kind.source_id = source.id
+    WHERE source.id = %(source)s AND source.removed_at IS NOT NULL
+),
 names AS (DELETE FROM alias USING kinds WHERE alias.kind_id = kinds.id),
 counts AS (DELETE FROM tally USING kinds WHERE tally.kind_id = kinds.id)
-DELETE FROM source WHERE id = %(source)s
+DELETE FROM source WHERE id = %(source)s AND removed_at IS NOT NULL
   AND NOT EXISTS (SELECT FROM kinds JOIN reference ON reference.kind_id = kinds.id);
 
 -- name: write_mentions
@@ -185,11 +186,11 @@ SELECT item_id, title, text, properties, content_hash FROM node WHERE item_id = 
 SELECT item_id, title, text FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
 
 -- name: embedded_items
--- The items that have one of these texts, and rest where they are embedded.
+-- The items that have one of these texts, and where they are.
 SELECT embedding.item_id, item.kind_id, item.state
 FROM embedding JOIN item ON item.id = embedding.item_id
 WHERE embedding.hash = ANY (%(hashes)s::uuid[]);
 
 -- name: forget_embeddings
--- Forgets what items were embedded with: they came to rest without a vector.
+-- Forgets what items, which are held, were embedded with: they rest where nothing embeds them again.
 DELETE FROM embedding WHERE item_id = ANY (%(ids)s::bigint[]);

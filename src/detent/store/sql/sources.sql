@@ -10,6 +10,10 @@ ON CONFLICT (name) DO UPDATE SET removed_at = NULL, paused_at = NULL WHERE sourc
 SELECT source.name FROM source WHERE name = %(name)s AND removed_at IS NOT NULL
    AND EXISTS (SELECT FROM kind JOIN item ON item.kind_id = kind.id WHERE kind.source_id = source.id);
 
+-- name: removed_sources
+-- Which of some sources are being removed, or were and are still referred to.
+SELECT name FROM source WHERE name = ANY (%(names)s::text[]) AND removed_at IS NOT NULL ORDER BY name;
+
 -- name: declare_kind
 -- Makes sure that a source's label exists; one that does keeps its lifecycle.
 INSERT INTO kind (source_id, label, lifecycle)
@@ -45,8 +49,8 @@ ORDER BY name;
 UPDATE source SET paused_at = coalesce(paused_at, clock()) WHERE name = %(name)s RETURNING name;
 
 -- name: resume
--- Lets a source be worked on again.
-UPDATE source SET paused_at = NULL WHERE name = %(name)s RETURNING name;
+-- Lets a source be worked on again, unless it is being removed.
+UPDATE source SET paused_at = NULL WHERE name = %(name)s AND removed_at IS NULL RETURNING name;
 
 -- name: language
 -- The language of a source's texts.

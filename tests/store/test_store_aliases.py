@@ -1,0 +1,139 @@
+"""Aliases: what was said decides where they lead, in whatever order it was said and whatever became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import psycopg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from detent.knowledge import Done, Node, Outcome, Reference
+from detent.lifecycle import ARTICLE
+from detent.store import Stage, Store
+from detent.store.exchange import Dump, digest, load
+
+Query = Callable[..., list[Any]]
+
+ARTICLES = Stage(ARTICLE, "discovered")
+KEYS = ("a", "b", "c", "d")
+EDGES = """
+    SELECT one.key AS origin, two.key AS target, edge.position
+    FROM detent.edge JOIN detent.item AS one ON one.id = from_id JOIN detent.item AS two ON two.id = to_id
+    ORDER BY 1, 3
+"""
+
+
+async def work(store: Store, key: str, outcome: Outcome) -> None:
+    """Brings an article round, with this outcome."""
+    await store.add("wiki", "Article", [key])
+    kind = await store.kinds.get("wiki", "Article")
+    await store.reset([(await store.items.find(kind, [key]))[key].id])
+    [item] = await store.claim(ARTICLES, owner="w")
+    assert item.key == key
+    [receipt] = await store.settle([(item, outcome)])
+    assert receipt.state == "loaded"
+
+
+async def say(store: Store, line: str) -> None:
+    """`a>b`: a is another name of b. `a`: it is an article. `-a`: it vanishes. `a=x,y`: an article with other names."""
+    key, _, rest = line.partition("=")
+    if line.startswith("-"):
+        await store.remove("wiki", "Article", [line[1:]])
+    elif ">" in line:
+        key, target = line.split(">")
+        await work(store, key, Done(alias_of=target))
+    else:
+        await work(store, key, Done(Node(key), aliases=rest.split(",") if rest else None))
+
+
+async def links_to(store: Store, *keys: str) -> None:
+    """An article that links to each key, to see where it leads."""
+    await work(store, "reader", Done(Node("reader"), [Reference("LINKS_TO", "Article", key) for key in keys]))
+
+
+def led(query: Query, keys: Sequence[str] = KEYS) -> dict[str, str]:
+    """Where the keys lead that the reader links to."""
+    return {keys[row.position]: row.target for row in query(EDGES) if row.origin == "reader"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (["a>b", "b>c", "c"], {"a": "c", "b": "c", "c": "c"}),
+        (["a>b", "b>c", "c", "b"], {"a": "b", "b": "b", "c": "c"}),
+        (["a>b", "b>c", "c", "-b"], {"c": "c"}),
+        (["a>b", "b>c", "c", "-b", "b"], {"a": "b", "b": "b", "c": "c"}),
+        (["a>b", "b>c", "c>d", "d", "b>d", "c"], {"a": "d", "b": "d", "c": "c", "d": "d"}),
+        (["a>b", "b>c", "c>d", "d", "c"], {"a": "c", "b": "c", "c": "c", "d": "d"}),
+        (["a>b", "b>a"], {}),
+        (["a>b", "b>a", "b"], {"a": "b", "b": "b"}),
+        (["a>b", "b>c", "c>a", "d>a"], {}),
+        (["a>b", "b>c", "c>a", "d>a", "c"], {"a": "c", "b": "c", "c": "c", "d": "c"}),
+        (["a>b", "b>c", "c>a", "-c", "c"], {"a": "c", "b": "c", "c": "c"}),
+        (["a>b", "c=b", "c"], {"a": "c", "b": "c", "c": "c"}),
+        (["a>b", "c=b,d", "c=d"], {"c": "c", "d": "c"}),
+        (["a>b", "c=b", "-c"], {}),
+    ],
+)
+async def test_aliases_lead_where_what_was_said_leads(
+    wiki: Store, query: Query, lines: list[str], where: dict[str, str]
+) -> None:
+    await links_to(wiki, *KEYS)
+    for line in lines:
+        await say(wiki, line)
+    assert led(query) == where
+
+
+@pytest.mark.parametrize("lines", [("a>b", "b>c", "c"), ("a>b", "b>a", "d>a"), ("a>b", "b>c", "c>d"), ("a>b", "c=b")])
+async def test_the_order_in_which_it_was_said_does_not_matter(
+    make_database: Callable[[], str], lines: tuple[str, ...]
+) -> None:
+    outcomes = []
+    for order in itertools.permutations(lines):
+        async with Store(make_database()) as store:
+            await store.declare("wiki", "Article", ARTICLE)
+            await links_to(store, *KEYS)
+            for line in order:
+                await say(store, line)
+            outcomes.append((rows(store), (await digest(store.database, store.kinds)).digest))
+    assert len({str(outcome) for outcome in outcomes}) == 1
+
+
+def rows(store: Store) -> list[Any]:
+    """The edges, and the aliases with all they lead to."""
+    with psycopg.connect(store.database.conninfo) as connection:
+        aliases = "SELECT key, said_key, to_key FROM detent.alias ORDER BY key"
+        return [*connection.execute(EDGES).fetchall(), *connection.execute(aliases).fetchall()]
+
+
+LINES = st.sampled_from(
+    [f"{one}>{two}" for one in KEYS for two in KEYS if one != two] + [*KEYS] + [f"-{key}" for key in KEYS]
+)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(lines=st.lists(LINES, min_size=2, max_size=9))
+def test_only_the_last_that_each_said_counts(make_database: Callable[[], str], lines: list[str]) -> None:
+    """The same as a database in which nothing else was ever said, and as one that it is exported to."""
+    last = {line.strip("-")[0]: line for line in lines}
+
+    async def check() -> None:
+        async with Store(make_database()) as one, Store(make_database()) as two, Store(make_database()) as three:
+            for store, said in ((one, lines), (two, sorted(last.values(), reverse=True))):
+                await store.declare("wiki", "Article", ARTICLE)
+                await links_to(store, *KEYS)
+                for line in said:
+                    await say(store, line)
+            async with Dump.open(one.database, one.kinds) as dump:
+                written = [line async for line in dump.lines()]
+            async with three.database.connection() as connection:
+                await load(connection, written)
+            assert rows(one) == rows(two) == rows(three)
+            assert await digest(one.database, one.kinds) == await digest(three.database, three.kinds)
+
+    asyncio.run(check())
