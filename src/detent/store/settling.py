@@ -14,7 +14,7 @@ from detent.errors import DatabaseBusy, DetentError, IllegalMove, UnknownName, U
 from detent.knowledge import Done, Item
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
-from detent.store.embeddings import VectorsGone
+from detent.store.embeddings import STAGE, VectorsGone
 from detent.store.family import ChangedHands, Family
 from detent.store.graph import Graph
 from detent.store.kinds import Kinds
@@ -188,7 +188,7 @@ class Settling:
         """Whether nothing is written but the moves, so that one statement does it all."""
         return all(
             verdict.error is None
-            and not verdict.skipped
+            and not _has_no_meaning(verdict)
             and not _failed_before(verdict.item)
             and (verdict.done is None or not verdict.done.carries_data)
             for verdict in verdicts
@@ -199,9 +199,9 @@ class Settling:
     ) -> None:
         moved = [(verdict, found) for verdict in verdicts if (found := applied.of(verdict)) is not None]
         await _keep_failures(connection, moved)
-        skipped = [verdict.item.id for verdict, _ in moved if verdict.skipped]
-        if skipped:
-            await fetch(connection, "forget_embeddings", {"ids": skipped})
+        meaningless = [verdict.item.id for verdict, _ in moved if _has_no_meaning(verdict)]
+        if meaningless:
+            await fetch(connection, "forget_embeddings", {"ids": meaningless})
         done = [(verdict.item, verdict.done) for verdict, _ in moved if verdict.done is not None]
         await self._graph.write(connection, done, family)
 
@@ -286,6 +286,11 @@ def _failed_before(item: Item) -> bool:
     """Whether there may be a failure on record: not of an item that is tried for the first time, unless a worker
     died of it or of its neighbours."""
     return item.attempt > 1 or item.alone
+
+
+def _has_no_meaning(verdict: Verdict) -> bool:
+    """Whether there is nothing to embed in the item's text: the vector of the one before must not stay."""
+    return verdict.skipped and verdict.item.state == STAGE
 
 
 def _names_kinds(verdict: Verdict) -> bool:
