@@ -116,7 +116,7 @@ LINES = st.sampled_from(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(lines=st.lists(LINES, min_size=2, max_size=9))
 def test_only_the_last_that_each_said_counts(make_database: Callable[[], str], lines: list[str]) -> None:
     """The same as a database in which nothing else was ever said, and as one that it is exported to."""
