@@ -67,7 +67,7 @@ def make_database(server: str) -> Iterator[Callable[[], str]]:
         name = f"test_{os.getpid()}_{next(_number)}"
         made.append(name)
         with psycopg.connect(server, autocommit=True) as connection:
-            statement = "CREATE DATABASE {} TEMPLATE detent_template"
+            statement = "CREATE DATABASE {} TEMPLATE detent_template STRATEGY FILE_COPY"  # five times as fast here
             connection.execute(sql.SQL(statement).format(sql.Identifier(name)))
         return conninfo.make_conninfo(server, dbname=name)
 
