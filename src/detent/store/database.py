@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -83,15 +83,9 @@ class Database:
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection in autocommit, for single statements."""
-        try:
+        with passing_told():
             async with self._pool.connection() as connection:
                 yield connection
-        except psycopg.Error as error:
-            if is_away(error):
-                raise DatabaseAway(error) from error
-            if is_busy(error):
-                raise DatabaseBusy(error) from error
-            raise
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
@@ -149,6 +143,19 @@ async def fetch_together(connection: Connection, *statements: tuple[str, Mapping
     async with connection.pipeline():
         cursors = [await connection.execute(SQL[name], parameters, binary=True) for name, parameters in statements]
         return [await cursor.fetchall() for cursor in cursors]
+
+
+@contextlib.contextmanager
+def passing_told() -> Iterator[None]:
+    """Errors that pass are raised as DatabaseAway or DatabaseBusy, whatever the driver calls them."""
+    try:
+        yield
+    except psycopg.Error as error:
+        if is_away(error):
+            raise DatabaseAway(error) from error
+        if is_busy(error):
+            raise DatabaseBusy(error) from error
+        raise
 
 
 def is_away(error: psycopg.Error) -> bool:

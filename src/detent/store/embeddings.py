@@ -116,6 +116,13 @@ async def _at_rest(kinds: Kinds, rows: Sequence[Any]) -> list[int]:
     return [row.item_id for row in rows if (row.kind_id, row.state) in resting]
 
 
+def embedded_states(lifecycle: Lifecycle) -> frozenset[str]:
+    """The states to which embedding leads."""
+    if STAGE not in lifecycle.working:
+        return frozenset()
+    return frozenset(move.to for move in lifecycle.moves if (move.state, move.event) == (STAGE, Event.DONE))
+
+
 def way_back(lifecycle: Lifecycle, state: str) -> str | None:
     """Where an item that was embedded, and has come to this state since, is embedded again: where that stage waits, or
     else where a change leads. None: embedding is not behind it, or no way leads back."""
@@ -134,11 +141,11 @@ def _on_its_way(lifecycle: Lifecycle, state: str) -> bool:
 
 def _behind_embedding(lifecycle: Lifecycle) -> set[str]:
     """The states to which embedding leads, and those at rest to which work goes on from there."""
-    ends = {move.to for move in lifecycle.moves if move.state == STAGE and move.event is Event.DONE}
+    ends = embedded_states(lifecycle)
     reached, frontier = set(ends), set(ends)
     while frontier:
         onward = {move.to for move in lifecycle.moves if move.state in frontier and move.event in _ONWARD}
         frontier = onward - reached
         reached |= frontier
     at_rest = reached - lifecycle.waiting - lifecycle.working - lifecycle.failures
-    return ends | at_rest if STAGE in lifecycle.working else set()
+    return {*ends, *at_rest}

@@ -13,9 +13,8 @@ from uuid import UUID
 
 import psycopg
 
-from detent.errors import DatabaseAway, DatabaseBusy
 from detent.store import arrays
-from detent.store.database import Connection, Database, connection_options, fetch, is_away, is_busy
+from detent.store.database import Connection, Database, connection_options, fetch, passing_told
 
 
 class Reservations:
@@ -74,14 +73,8 @@ class Reservations:
         """
         async with self._one_at_a_time:
             try:
-                yield await self._own()
-            except psycopg.Error as error:
-                await self.close()
-                if is_away(error):
-                    raise DatabaseAway(error) from error
-                if is_busy(error):
-                    raise DatabaseBusy(error) from error
-                raise
+                with passing_told():
+                    yield await self._own()
             except BaseException:
                 await self.close()
                 raise

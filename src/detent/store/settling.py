@@ -114,15 +114,13 @@ class Settling:
         except DatabaseBusy as busy:
             if len(verdicts) == 1 or not _may_be_too_much(busy):
                 raise
-            middle = len(verdicts) // 2
-            return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
+            return await self._halves(verdicts)
         except VectorsGone as gone:
             return await self._settle_part([self._given_back_if(gone, verdict) for verdict in verdicts])
         except ChangedHands as error:
             if len(verdicts) == 1:
                 raise DatabaseBusy(f"what belongs to {verdicts[0].item} changes hands all the time") from error
-            middle = len(verdicts) // 2
-            return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
+            return await self._halves(verdicts)
         except Exception as error:  # whatever an outcome carries is its item's trouble alone
             if isinstance(error, DetentError) and not isinstance(error, Unstorable):
                 raise
@@ -133,6 +131,10 @@ class Settling:
             reason = (str(error).splitlines() or [type(error).__name__])[0]
             lifecycle = self._kinds.lifecycles[verdicts[0].item.lifecycle]
             return await self._together([refused(verdicts[0].item, lifecycle, reason)])
+
+    async def _halves(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
+        middle = len(verdicts) // 2
+        return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
 
     def _given_back_if(self, gone: VectorsGone, verdict: Verdict) -> Verdict:
         """Have an item embedded after all whose vector is gone."""

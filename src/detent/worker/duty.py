@@ -10,7 +10,8 @@ from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.sources import Handler, Source
 from detent.sources.source import waiting_state
 from detent.store import Kind, Stage, Store
-from detent.worker.embedder import STATE, Embedder
+from detent.store.embeddings import STAGE
+from detent.worker.embedder import Embedder
 
 _BATCHES_AT_ONCE = 2
 """How many batches of passages one process embeds at the same time: one is computed while another is written."""
@@ -70,8 +71,8 @@ def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], set
 def _embedding_of(source: Source, embedder: Embedder) -> list[Handler]:
     """The handler that embeds, for each label whose items are to be embedded and that has none of its own. Its batches
     are as large as the model likes, and few at a time: all their texts are reserved meanwhile."""
-    embedding = Handler(STATE, embedder, batch=True, reads="passage", concurrency=_BATCHES_AT_ONCE)
-    own = {label for handler in source.handlers if handler.state == STATE for label in source.stage_labels(handler)}
+    embedding = Handler(STAGE, embedder, batch=True, reads="passage", concurrency=_BATCHES_AT_ONCE)
+    own = {label for handler in source.handlers if handler.state == STAGE for label in source.stage_labels(handler)}
     wanted = [label for label in source.stage_labels(embedding) if label not in own]
     return [replace(embedding, label=label, batch_size=embedder.batch_size) for label in wanted]
 

@@ -18,7 +18,6 @@ from detent.embedding import Provider, open_provider, reason_to_skip
 from detent.errors import DetentError
 from detent.knowledge import Done, Embedding, Failed, Item, Outcome, Passage, Skipped
 from detent.lifecycle import Trouble, classify
-from detent.store.embeddings import STAGE
 from detent.worker.outcomes import describe, outcome_of
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("detent.worker")
 
-STATE = STAGE
 _ITS_OWN = frozenset({Trouble.MALFORMED, Trouble.REJECTED, Trouble.UNKNOWN, Trouble.UNSTORABLE})
 """Trouble that may come from one text of a batch. Any other is the service's, and asking it again for each text would
 make it worse."""

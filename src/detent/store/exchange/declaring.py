@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from detent.errors import LineRefused
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, fetch
-from detent.store.embeddings import STAGE
+from detent.store.embeddings import STAGE, embedded_states
 from detent.store.exchange.records import KindLine, Step
 from detent.store.kinds import LOCK, refuse_removed
 
@@ -38,9 +38,7 @@ class Target:
 
     @cached_property
     def _embedded(self) -> frozenset[str]:
-        if STAGE not in self.lifecycle.working:
-            return frozenset()
-        return frozenset(move.to for move in self.lifecycle.moves if move[:2] == (STAGE, Event.DONE))
+        return embedded_states(self.lifecycle)
 
     @cached_property
     def _where_embedding_waits(self) -> str:
