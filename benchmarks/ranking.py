@@ -8,15 +8,15 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.search.judging import CUT, judged, ndcg, passages
+from tests.search.judging import CUT, Judged, judged, ndcg, passages
 
 from benchmarks import postgres
 from benchmarks.contenders import REPOSITORY
 from benchmarks.figures import Figure, at_most
 from benchmarks.peers import environment
-from detent.knowledge import Child, Done, Node
-from detent.knowledge.query import parse
-from detent.lifecycle import ARTICLE, PASSAGE
+from detent.knowledge import Done, Node
+from detent.knowledge.query import Query, parse
+from detent.lifecycle import ARTICLE
 from detent.store import Stage, Store
 
 LANGUAGES = ("simple", "english")
@@ -51,23 +51,29 @@ def measure(tell: Callable[[str], None]) -> list[Figure]:
 
 async def _ranked(conninfo: str, language: str) -> Ranked:
     async with Store(conninfo) as store:
+        nodes = {each.key: Node(each.title, each.text) for each in passages()}
         await store.declare("collection", "Article", ARTICLE)
-        await store.declare("collection", "Section", PASSAGE)
         await store.sources.set_language("collection", language)
-        await store.add("collection", "Article", ["all"])
-        [item] = await store.claim(Stage(ARTICLE, "discovered"), owner="benchmark")
-        children = [Child("Section", each.key, Node(each.title, each.text)) for each in passages()]
-        await store.settle([(item, Done(Node(""), children=children))])
+        await store.add("collection", "Article", list(nodes))
+        items = await store.claim(Stage(ARTICLE, "discovered"), limit=len(nodes), owner="benchmark")
+        await store.settle([(item, Done(nodes[item.key])) for item in items])
         while await store.texts.index():
             pass
-        keys = {row.id: row.key for row in await _rows(store, "SELECT id, key FROM item")}
-        found = [await store.texts.search(parse(each.query), limit=CUT) for each in judged()]
-        texts = [f"{each.title} {each.text}" for each in passages()]
+        queries = [query for query, _ in _plain()]
+        found = [await store.texts.search(query, limit=CUT) for query in queries]
+        keys = {item.id: item.key for item in items}
+        asked = await _words(store, language, [" ".join(query.words) for query in queries])
         return Ranked(
             [[keys[hit.item_id] for hit in hits.hits] for hits in found],
-            await _words(store, language, texts),
-            [sorted(set(words)) for words in await _words(store, language, [each.query for each in judged()])],
+            await _words(store, language, [f"{node.title} {node.text}" for node in nodes.values()]),
+            [sorted(set(words)) for words in asked],
         )
+
+
+def _plain() -> list[tuple[Query, Judged]]:
+    """The queries that are words and nothing else: bm25s knows no phrase and no minus."""
+    queries = [(parse(each.query), each) for each in judged()]
+    return [(query, each) for query, each in queries if not query.phrases and not query.excluded]
 
 
 async def _words(store: Store, language: str, texts: Sequence[str]) -> list[list[str]]:
@@ -99,5 +105,5 @@ def _bm25s(ranked: Ranked) -> list[list[str]]:
 
 
 def _mean(found: Sequence[Sequence[str]]) -> float:
-    scores = [ndcg(keys, each.grades) for keys, each in zip(found, judged(), strict=True)]
+    scores = [ndcg(keys, each.grades) for keys, (_, each) in zip(found, _plain(), strict=True)]
     return sum(scores) / len(scores)
