@@ -197,7 +197,7 @@ async def test_what_belongs_to_too_many_is_not_looked_up(library: Library) -> No
     for number in range(4):
         await library.put(f"docs/{number}", "A garden.", "Another one.")
     kind = await library.store.kinds.get("wiki", "Article")
-    statement = _MATCHING.format(conditions=_CONDITIONS["labels"]).as_string()
+    statement = _MATCHING.format(condition=_CONDITIONS["labels"]).as_string()
     asked = {"kinds": [kind.id], "labels": [kind.id]}
     for limit, looked_up in ((4, False), (5, True), (None, True)):
         plan = await explained(library, "(ANALYZE) " + statement, asked | {"limit": limit})
@@ -219,6 +219,8 @@ async def test_a_filter_sees_what_a_passage_of_a_passage_belongs_to(
         Filters(until="2020", since="2020"),
         Filters(properties={"size": 3}),
         Filters(labels=["Article"], prefix="docs/"),
+        Filters(labels=["Section"], prefix="docs/"),
+        Filters(labels=["Section"], since="2020", properties={"size": 3}),
     ):
         for mode in ("text", "semantic", "hybrid"):
             found = await library.search.search("flowers", mode=mode, filters=filters, grouped=False)
@@ -226,6 +228,23 @@ async def test_a_filter_sees_what_a_passage_of_a_passage_belongs_to(
             assert "lib/other.py/0" not in keys(found), (filters, mode)
     grouped = await library.search.search("flowers", filters=Filters(prefix="docs/"), limit=1)
     assert [(hit.key, hit.passage) for hit in grouped.hits] == [("docs/garden.py", "grow")]
+
+
+@pytest.mark.parametrize("most_named", [20_000, 3, 0], ids=["named", "some named", "wide"])
+async def test_each_filter_is_met_by_a_passage_or_by_what_it_belongs_to(
+    library: Library, monkeypatch: pytest.MonkeyPatch, most_named: int
+) -> None:
+    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", most_named)
+    await library.put("Park", "A park has flowers.", category="green", date="2020")
+    await library.put("Lawn", "A lawn has flowers.", category="green", date="2010")
+    await library.put("Vase", "A vase has flowers.", category="glass", date="2020")
+    await library.tend()
+    everything = Filters(sources=["wiki"], labels=["Section"], categories=["green"], since="2020")
+    for mode in ("text", "semantic", "hybrid"):
+        found = await library.search.search("flowers", mode=mode, filters=everything, grouped=False)
+        assert keys(found) == ["Park/0"], mode
+        within = Filters(labels=["Section"], since="2015", until="2019")
+        assert keys(await library.search.search("flowers", mode=mode, filters=within)) == [], mode
 
 
 async def test_what_is_like_something_without_text_is_what_is_like_all_that_belongs_to_it(

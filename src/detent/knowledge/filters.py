@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Filters:
-    """Only results that meet all of these. A passage meets what it or a node that it belongs to meets.
+    """Only results that meet all of these. Each is met by the passage or by a node that it belongs to.
 
     `properties` are compared as a whole with those of the node; `since` and `until` with its property `date`, as
     text, so that a year or a month will do as well as a day; `until` includes what begins with it. `prefix` is that

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from psycopg import sql
@@ -16,8 +16,9 @@ from detent.store.kinds import Kinds
 MOST_NAMED = 20_000
 """How many items are named one by one; of more, those are looked at that the search finds."""
 
+_LABELS = sql.SQL("item.kind_id = ANY (%(labels)s::integer[])")
 _CONDITIONS = {
-    "labels": sql.SQL("item.kind_id = ANY (%(labels)s::integer[])"),
+    "labels": _LABELS,
     "categories": sql.SQL("""node.item_id IN (
         SELECT item_id FROM reference
         WHERE kind_id = ANY (%(category_kinds)s::integer[]) AND key = ANY (%(categories)s::text[] || ARRAY(
@@ -38,7 +39,7 @@ _CONDITIONS = {
 _MATCHING = sql.SQL("""
     WITH RECURSIVE matching AS (
         SELECT node.item_id FROM node JOIN item ON item.id = node.item_id
-        WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND {conditions} LIMIT %(limit)s::bigint
+        WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND {condition} LIMIT %(limit)s::bigint
     ),
     family AS (
         SELECT item_id FROM matching
@@ -53,26 +54,28 @@ _CHECKING = sql.SQL("""
         SELECT ancestor.id, node.item_id, node.parent_id
         FROM ancestor JOIN node ON node.item_id = ancestor.parent_id
     )
-    SELECT DISTINCT ancestor.id AS item_id
+    SELECT ancestor.id AS item_id
     FROM ancestor JOIN node ON node.item_id = ancestor.item_id JOIN item ON item.id = node.item_id
-    WHERE {conditions}""")
+    GROUP BY ancestor.id HAVING {conditions}""")
 
 
 @dataclass(frozen=True)
 class Scope:
     """Where to search: in these kinds, None for all; among the items that are named, None for all. If there are too
-    many to name, `wide` says that each has to be checked."""
+    many to name, `wide` says that each has to be checked. Each condition is met by an item itself, or by one that it
+    belongs to."""
 
     kinds: Sequence[int] | None = None
     allowed: frozenset[int] | None = None
     wide: bool = False
-    conditions: sql.Composable = field(default_factory=lambda: sql.SQL("true"))
-    parameters: dict[str, Any] | None = None
+    conditions: Sequence[sql.Composable] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     async def check(self, connection: Connection, ids: Sequence[int]) -> set[int]:
         """Which of these items meet the filters."""
-        statement = _CHECKING.format(conditions=self.conditions)
-        cursor = await connection.execute(statement, {**(self.parameters or {}), "ids": list(ids)})
+        met = [sql.SQL("bool_or({})").format(condition) for condition in self.conditions]
+        statement = _CHECKING.format(conditions=sql.SQL(" AND ").join(met))
+        cursor = await connection.execute(statement, {**self.parameters, "ids": list(ids)})
         return {row.item_id for row in await cursor.fetchall()}
 
 
@@ -100,29 +103,34 @@ class Filtering:
             "until": filters.until,
             "prefix": filters.prefix,
         }
-        used = [
-            condition for name, condition in _CONDITIONS.items() if getattr(filters, name) not in ((), [], {}, None)
-        ]
-        conditions = sql.SQL(" AND ").join(used)
-        return await self._named_or_wide(Scope(numbers, conditions=conditions, parameters=parameters), filters)
+        return await self._named_or_wide(Scope(numbers, conditions=_used(filters), parameters=parameters))
 
     async def named(self, scope: Scope) -> Scope:
         """A wide scope with all its items named, however many they are."""
-        return Scope(scope.kinds, frozenset(await self._matching(scope, None)))
+        return await self._named(scope, await self._matching(scope, scope.conditions[-1], None))
 
-    async def _named_or_wide(self, scope: Scope, filters: Filters) -> Scope:
-        wide = Scope(scope.kinds, None, True, scope.conditions, scope.parameters)
-        assert scope.parameters is not None  # noqa: S101  it has conditions
-        if filters == Filters(filters.sources, filters.labels) and await self._are_many(scope.parameters["labels"]):
-            return wide
-        ids = await self._matching(scope, MOST_NAMED + 1)
-        return wide if len(ids) > MOST_NAMED else Scope(scope.kinds, frozenset(ids))
+    async def _named_or_wide(self, scope: Scope) -> Scope:
+        """The items are named if there is a condition that few enough meet."""
+        for condition in scope.conditions:
+            if condition is _LABELS and await self._are_many(scope.parameters["labels"]):
+                continue
+            ids = await self._matching(scope, condition, MOST_NAMED + 1)
+            if len(ids) <= MOST_NAMED:
+                return await self._named(scope, ids)
+        return replace(scope, wide=True)
 
-    async def _matching(self, scope: Scope, limit: int | None) -> list[int]:
-        """The items that meet the filters and what belongs to them, no more than the limit."""
-        statement = _MATCHING.format(conditions=scope.conditions)
+    async def _named(self, scope: Scope, ids: Sequence[int]) -> Scope:
+        """Of items that meet one of the conditions, those that meet all."""
+        if len(scope.conditions) == 1:
+            return Scope(scope.kinds, frozenset(ids))
         async with self._database.connection() as connection:
-            cursor = await connection.execute(statement, {**(scope.parameters or {}), "limit": limit})
+            return Scope(scope.kinds, frozenset(await scope.check(connection, ids)))
+
+    async def _matching(self, scope: Scope, condition: sql.Composable, limit: int | None) -> list[int]:
+        """The items that meet a condition and what belongs to them, no more than the limit."""
+        statement = _MATCHING.format(condition=condition)
+        async with self._database.connection() as connection:
+            cursor = await connection.execute(statement, {**scope.parameters, "limit": limit})
             return [row.item_id for row in await cursor.fetchall()]
 
     async def _are_many(self, kinds: Sequence[int]) -> bool:
@@ -130,3 +138,10 @@ class Filtering:
         async with self._database.connection() as connection:
             rows = await fetch(connection, "count")
         return sum(int(row.count) for row in rows if row.kind_id in kinds) > MOST_NAMED
+
+
+def _used(filters: Filters) -> list[sql.Composable]:
+    """The conditions of these filters. Both ends of a time are met by the same date."""
+    given = {name: each for name, each in _CONDITIONS.items() if getattr(filters, name) not in ((), [], {}, None)}
+    dates = [given.pop(name) for name in ("since", "until") if name in given]
+    return [*given.values(), *([sql.SQL(" AND ").join(dates)] if dates else [])]
