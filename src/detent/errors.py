@@ -136,6 +136,13 @@ class UnknownName(DetentError):
     """A name that does not exist was given; the message suggests one that does."""
 
 
+class KindGone(UnknownName):
+    """A source was removed, with its kinds of items, while something was about to be written that needs one of them."""
+
+    def __init__(self, kind: object) -> None:
+        super().__init__(f"There is no kind of item '{kind}' any more: its source was removed.")
+
+
 class Ambiguous(DetentError):
     """One item was asked for by a key that several have; say which one is meant, by its source and label."""
 
@@ -302,6 +309,13 @@ class ExtraMissing(EmbeddingFailed):
             f"The embedding provider {provider!r} needs a package that is not installed. "
             f"Run `pip install 'detent[{extra}]'`, or choose another provider in [embedding] of detent.toml."
         )
+
+
+class ModelRetired(DetentError):
+    """The model is no longer used: another one has taken its place. Ask which is current, and use that."""
+
+    def __init__(self, model: object) -> None:
+        super().__init__(f"The embedding model {model} is no longer used, and its vectors are gone.")
 
 
 class ModelUnavailable(EmbeddingFailed):

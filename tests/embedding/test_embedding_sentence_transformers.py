@@ -10,6 +10,8 @@ import pytest
 
 pytest.importorskip("sentence_transformers", reason="the extra sentence-transformers is not installed")
 
+from tests.embedding.bert import make_model
+
 from detent.configuration import EmbeddingSettings
 from detent.embedding import Provider, open_provider
 from detent.errors import ModelUnavailable
@@ -19,23 +21,8 @@ WORDS = ["catch", "hold", "wheel", "move", "place", "bread", "query:"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A saved model with 16 dimensions, and a prompt of its own for queries."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    bert = tmp_path_factory.mktemp("bert")
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    (bert / "vocab.txt").write_text("\n".join(vocabulary))
-    BertTokenizerFast(vocab_file=str(bert / "vocab.txt")).save_pretrained(bert)
-    sizes: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    config = BertConfig(vocab_size=len(vocabulary), intermediate_size=32, max_position_embeddings=64, **sizes)
-    BertModel(config).save_pretrained(bert)
-    words = Transformer(str(bert))
-    model = SentenceTransformer(modules=[words, Pooling(16)], prompts={"query": "query: "}, device="cpu")
-    saved = tmp_path_factory.mktemp("model")
-    model.save(str(saved))
-    return saved
+    """A saved model with 16 dimensions."""
+    return make_model(tmp_path_factory.mktemp("tiny"), WORDS, width=16, layers=1, heads=2, longest=64)
 
 
 def opened(folder: Path, **details: Any) -> Provider:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detent.knowledge import Done, Node, Outcome, Reference
+from detent.knowledge import Child, Done, Node, Outcome, Reference
 from detent.lifecycle import ARTICLE
 from detent.store import Stage, Store
 from detent.store.exchange import Dump, digest, load
@@ -40,7 +40,8 @@ async def work(store: Store, key: str, outcome: Outcome) -> None:
 
 
 async def say(store: Store, line: str) -> None:
-    """`a>b`: a is another name of b. `a`: it is an article. `-a`: it vanishes. `a=x,y`: an article with other names."""
+    """`a>b`: a is another name of b. `a`: it is an article. `-a`: it vanishes. `a=x,y`: an article with other names,
+    of which `a=` has none any more."""
     key, _, rest = line.partition("=")
     if line.startswith("-"):
         await store.remove("wiki", "Article", [line[1:]])
@@ -48,7 +49,8 @@ async def say(store: Store, line: str) -> None:
         key, target = line.split(">")
         await work(store, key, Done(alias_of=target))
     else:
-        await work(store, key, Done(Node(key), aliases=rest.split(",") if rest else None))
+        aliases = [name for name in rest.split(",") if name] if "=" in line else None
+        await work(store, key, Done(Node(key), aliases=aliases))
 
 
 async def links_to(store: Store, *keys: str) -> None:
@@ -93,6 +95,11 @@ async def test_aliases_lead_where_what_was_said_leads(
 async def test_the_order_in_which_it_was_said_does_not_matter(
     make_database: Callable[[], str], lines: tuple[str, ...]
 ) -> None:
+    assert len({str(outcome) for outcome in await in_every_order(make_database, lines)}) == 1
+
+
+async def in_every_order(make_database: Callable[[], str], lines: Sequence[str]) -> list[tuple[list[Any], str]]:
+    """What the graph is, and its digest, for each order in which these lines can be said."""
     outcomes = []
     for order in itertools.permutations(lines):
         async with Store(make_database()) as store:
@@ -101,7 +108,7 @@ async def test_the_order_in_which_it_was_said_does_not_matter(
             for line in order:
                 await say(store, line)
             outcomes.append((rows(store), (await digest(store.database, store.kinds)).digest))
-    assert len({str(outcome) for outcome in outcomes}) == 1
+    return outcomes
 
 
 def rows(store: Store) -> list[Any]:
@@ -112,7 +119,9 @@ def rows(store: Store) -> list[Any]:
 
 
 LINES = st.sampled_from(
-    [f"{one}>{two}" for one in KEYS for two in KEYS if one != two] + [*KEYS] + [f"-{key}" for key in KEYS]
+    [f"{one}{sign}{two}" for one in KEYS for two in KEYS if one != two for sign in ">="]
+    + [f"{key}=" for key in KEYS]
+    + [f"-{key}" for key in KEYS]
 )
 
 
@@ -137,3 +146,61 @@ def test_only_the_last_that_each_said_counts(make_database: Callable[[], str], l
             assert await digest(one.database, one.kinds) == await digest(three.database, three.kinds)
 
     asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (["a", "c", "c=b", "a=b"], {"a": "a", "b": "a", "c": "c"}),
+        (["a=b", "c=b", "a=d"], {"a": "a", "b": "c", "c": "c", "d": "a"}),
+        (["a=b", "c=b", "-a"], {"b": "c", "c": "c"}),
+        (["a=b", "c=b", "-c"], {"a": "a", "b": "a"}),
+        (["a=b", "c=b", "a>d", "d"], {"a": "d", "b": "c", "c": "c", "d": "d"}),
+        (["a=b", "c", "b>c"], {"a": "a", "b": "c", "c": "c"}),
+        (["a=b", "c", "b>c", "-b"], {"a": "a", "b": "a", "c": "c"}),
+        (["a=b", "b"], {"a": "a", "b": "b"}),
+        (["a=b", "b", "-b"], {"a": "a", "b": "a"}),
+        (["a=b", "b", "b>c", "c"], {"a": "a", "b": "c", "c": "c"}),
+        (["a=b", "c=b", "d>b", "-a"], {"b": "c", "c": "c", "d": "c"}),
+    ],
+)
+async def test_of_two_that_say_they_are_known_by_a_key_one_is_and_the_other_when_it_lets_go(
+    wiki: Store, query: Query, lines: list[str], where: dict[str, str]
+) -> None:
+    await links_to(wiki, *KEYS)
+    for line in lines:
+        await say(wiki, line)
+    assert led(query) == where
+
+
+@pytest.mark.parametrize("lines", [("a=d", "c=d"), ("a=b", "b>c", "c"), ("a=b", "c=b", "b"), ("a=d", "b=d", "c>d")])
+async def test_of_several_that_claim_a_key_the_same_one_wins_in_whatever_order_they_come(
+    make_database: Callable[[], str], lines: tuple[str, ...]
+) -> None:
+    assert len({str(outcome) for outcome in await in_every_order(make_database, lines)}) == 1
+
+
+@pytest.mark.parametrize("first", ["child", "claim"])
+async def test_what_belongs_to_another_has_its_own_key(wiki: Store, query: Query, first: str) -> None:
+    parent = Done(Node("d"), children=[Child("Article", "b", Node("b"))])
+    said = [("d", parent), ("a", Done(Node("a"), aliases=["b"]))]
+    for key, outcome in said if first == "child" else reversed(said):
+        await work(wiki, key, outcome)
+        [*_] = await wiki.settle([(each, Done()) for each in await wiki.claim(ARTICLES, owner="w")])
+    await links_to(wiki, *KEYS)
+    assert led(query) == {"a": "a", "b": "b", "d": "d"}
+    await work(wiki, "d", Done(Node("d"), children=[]))
+    assert led(query) == {"a": "a", "b": "a", "d": "d"}
+
+
+async def test_items_that_claim_a_key_at_the_same_time_are_all_settled(wiki: Store, query: Query) -> None:
+    names = [f"item {number:02}" for number in range(20)]
+    await wiki.add("wiki", "Article", names)
+    items = await wiki.claim(ARTICLES, owner="w", apart=True)
+    turns = [wiki.settle([(item, Done(Node(item.key), aliases=["d"]))]) for item in reversed(items)]
+    receipts = [receipt for done in await asyncio.gather(*turns) for receipt in done]
+    assert [receipt.state for receipt in receipts] == ["loaded"] * 20
+    await links_to(wiki, *KEYS)
+    for winner in names[:3]:
+        assert led(query) == {"d": winner}
+        await wiki.remove("wiki", "Article", [winner])

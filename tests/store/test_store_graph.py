@@ -260,6 +260,33 @@ async def test_a_mention_is_made_once_and_goes_with_the_last_that_names_it(wiki:
     assert await wiki.tallies.check() == []
 
 
+@pytest.mark.parametrize("text", ["its own", "as mentioned"])
+async def test_content_that_comes_while_it_is_mentioned_is_told_to_the_text_index_once(
+    wiki: Store, query: Query, text: str
+) -> None:
+    waiting = "SELECT pid FROM pg_locks WHERE NOT granted"
+    mention = Mention("Article", "a", Node("a", "as mentioned"))
+    await wiki.add("wiki", "Article", ["a", "b"])
+    one, two = await wiki.claim(ARTICLES, owner="w", apart=True)
+    query("BEGIN")
+    query("LOCK TABLE checkpoint IN SHARE MODE")
+    mentioning = asyncio.create_task(wiki.settle([(two, Done(Node("b"), mentions=[mention], checkpoint={"at": 1}))]))
+    async with asyncio.timeout(30):
+        while len(query(waiting)) < 1:  # noqa: ASYNC110  the server alone knows
+            await asyncio.sleep(0.01)
+        settling = asyncio.create_task(wiki.settle([(one, Done(Node("a", text)))]))
+        while len(query(waiting)) < 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    query("COMMIT")
+    assert [receipt.status for receipt in (*await mentioning, *await settling)] == [Settled.APPLIED] * 2
+    told = query(
+        "SELECT text_id FROM text_change GROUP BY text_id HAVING bool_and(NOT gone) AND count(*) = 1 ORDER BY 1"
+    )
+    assert told == query("SELECT text_id FROM node ORDER BY 1")
+    assert len(told) == 2
+    assert not any(row.shared for row in query("SELECT shared FROM node"))
+
+
 async def test_sweeping_beside_those_who_mention_never_leaves_a_dangling_reference(
     database: str, wiki: Store, query: Query
 ) -> None:

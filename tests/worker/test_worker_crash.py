@@ -234,7 +234,9 @@ async def test_with_postgresql_killed_at_random_points_a_run_ends_as_if_it_had_n
             delay, outage = chance.random() * 0.05, chance.random()
             print(f"{number.name} {delay:.3f} s after move {goal}, away for {outage:.3f} s")  # noqa: T201
             await asyncio.sleep(delay)
-            assert not running.done()
+            if running.done():  # on a busy machine this may look late; it must have been killed in time once
+                assert goal != goals[0]
+                return
             own_server.kill(number)
             await asyncio.sleep(outage)
             await asyncio.to_thread(own_server.start)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
@@ -55,15 +56,21 @@ async def export(
 
 
 async def fill(dump: Dump, writer: Writer, tell: Written | None = None) -> int:
-    """Give a writer all nodes and edges; returns how many those are."""
+    """Give a writer all nodes and edges; returns how many those are.
+
+    It is always called in the same thread: memory that a thread has used is kept for it, and several would hold several
+    times as much, the more of them the longer it takes.
+    """
     written = 0
-    for records, write in ((dump.nodes(), writer.nodes), (dump.edges(), writer.edges)):
-        async for batch in _batches(records):
-            await asyncio.to_thread(write, batch)
-            written += len(batch)
-            if tell is not None:
-                tell(written)
-    writer.close()
+    in_thread = asyncio.get_running_loop().run_in_executor
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        for records, write in ((dump.nodes(), writer.nodes), (dump.edges(), writer.edges)):
+            async for batch in _batches(records):
+                await in_thread(thread, write, batch)
+                written += len(batch)
+                if tell is not None:
+                    tell(written)
+        await in_thread(thread, writer.close)
     return written
 
 

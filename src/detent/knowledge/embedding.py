@@ -33,7 +33,8 @@ class Embedding(NamedTuple):
     """What an item was embedded with, and the hash of the content that was.
 
     `hash` is that of the text by which Detent keeps its vector. Without `vector` that text has one already; without
-    both, the vector is kept elsewhere.
+    both, the vector is kept elsewhere. `renewable`: if its model is no longer used by then, somebody makes another with
+    the one that is, and the item is given back for that.
     """
 
     provider: str | None = None
@@ -41,3 +42,4 @@ class Embedding(NamedTuple):
     content_hash: str | None = None
     hash: UUID | None = None
     vector: NDArray[Any] | None = None
+    renewable: bool = False

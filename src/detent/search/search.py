@@ -15,6 +15,7 @@ from detent.errors import DatabaseAway, DetentError, UnknownName
 from detent.knowledge.filters import Filters
 from detent.knowledge.fusion import Fused, fuse
 from detent.knowledge.query import Query, parse
+from detent.search.account import Account
 from detent.search.answer import Answer, Hit, Suggestion
 from detent.search.inquiry import Ask, Found, Inquiry, Ranking
 from detent.search.meaning import Meaning
@@ -44,6 +45,7 @@ class Search:
     def __init__(self, store: Store, settings: EmbeddingSettings | None = None) -> None:
         self._store = store
         self._providers = Providers(settings or EmbeddingSettings())
+        self._account = Account(store.spending)
 
     def close(self) -> None:
         self._providers.close()
@@ -138,7 +140,12 @@ class Search:
         return Meaning(self._store, inquiry, model, await self._embedded(meaning, model))
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
-        vector = await asyncio.to_thread(lambda: self._providers.of(model).embed_query(text))
+        provider = await asyncio.to_thread(self._providers.of, model)
+        await self._account.keep(provider)
+        try:
+            vector = await asyncio.to_thread(provider.embed_query, text)
+        finally:
+            await self._account.keep(provider)
         if not _says_something(vector):
             raise DetentError("the model finds nothing in the query")
         return vector

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from detent.errors import Unstorable
+from detent.errors import ModelRetired, Unstorable
 from detent.knowledge import Embedding
 from detent.lifecycle import Event, Lifecycle
 from detent.store import arrays
@@ -65,11 +65,13 @@ class Embeddings:
         """The model in use of this name; a text that is known was found under it."""
         from detent.store.vectors import Model
 
-        for model in [Model(*row) for row in await fetch(connection, "models")]:
-            same = (model.provider, model.name) == name and dimensions in (None, model.dimensions)
-            if same and model.role != "former":
-                return model
-        raise Unstorable(f"there is no embedding model {name[1]!r} of {name[0]!r} in use to keep its vector under")
+        named = [each for row in await fetch(connection, "models") if (each := Model(*row)).is_named(*name, dimensions)]
+        if not named:
+            raise Unstorable(f"there is no embedding model {name[1]!r} of {name[0]!r} to keep its vector under")
+        in_use = [model for model in named if model.role != "former"]
+        if not in_use:
+            raise ModelRetired(named[-1])
+        return in_use[0]
 
 
 async def note_embeddings(connection: Connection, lines: Lines) -> None:

@@ -7,19 +7,20 @@ again, and those that are not named any more go, with all that belongs to them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 
+from detent.errors import KindGone
 from detent.knowledge import Child, Done, Item, Mention, NewItem, Node, Reference
 from detent.store.aliases import write_aliases
 from detent.store.database import Connection, fetch
 from detent.store.embeddings import Embeddings
-from detent.store.family import Family, hold, hold_new
+from detent.store.family import ChangedHands, Family, hold, hold_new
 from detent.store.items import add, birth_state, tell_changed
-from detent.store.kinds import Kind, Kinds
+from detent.store.kinds import Kind, Kinds, hold_kinds
 from detent.store.removal import MENTIONS_LOCK, remove_held
 
 Produced = Sequence[tuple[Item, Done]]
@@ -76,19 +77,21 @@ class Graph:
 
     async def check(self, item: Item, done: Done) -> None:
         """Raise if the outcome names a kind of item that nobody has declared, or a state it cannot be born in."""
-        for reference in done.references or ():
-            await self._kind(item, reference)
         for child in done.children or ():
             await self._kinds.get(item.source, child.label)
-            for reference in child.references:
-                await self._kind(item, reference)
-        for mention in done.mentions:
-            await self._kind(item, mention)
+        for target in _targets(done):
+            await self._kind(item, target)
         for new in done.found:
             birth_state(await self._kind(item, new), new)
 
     async def hold(self, connection: Connection, produced: Produced, tokens: Sequence[int]) -> Family:
-        """Hold what belongs to items, before they are settled, all under these tokens, and anything is written."""
+        """Hold what belongs to items, before they are settled, all under these tokens, and anything is written.
+
+        An item keeps its own source from being dropped, but not the others that its outcome names. KindGone: one was.
+        """
+        foreign = {kind.id: kind for kind in await self._foreign(produced)}
+        if gone := await hold_kinds(connection, list(foreign)):
+            raise KindGone(foreign[gone[0]])
         if any(done.mentions for _, done in produced):
             await fetch(connection, "lock_mentions", {"lock": MENTIONS_LOCK})
         parents = [item for item, done in produced if done.children is not None or done.alias_of is not None]
@@ -112,7 +115,16 @@ class Graph:
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
-        await write_aliases(connection, await self._with_kinds(produced))
+        await write_aliases(connection, await self._with_kinds(produced), [each.name for each in offspring])
+
+    async def _foreign(self, produced: Produced) -> list[Kind]:
+        """The kinds of other sources that outcomes name."""
+        return [
+            await self._kind(item, target)
+            for item, done in produced
+            for target in _targets(done)
+            if target.source not in (None, item.source)
+        ]
 
     async def _offspring(self, produced: Produced) -> list[Offspring]:
         return [
@@ -159,8 +171,8 @@ class Graph:
             await tell_changed(connection, kind.lifecycle, of_kind, plan.changed, BY_PARENT)
 
     async def _write_nodes(self, connection: Connection, plan: Plan) -> None:
-        if plan.nodes:
-            await fetch(connection, "write_nodes", _columns(plan.nodes))
+        if plan.nodes and await fetch(connection, "write_nodes", _columns(plan.nodes)):
+            raise ChangedHands
         if plan.moved:
             columns = _columns(plan.moved)
             await fetch(
@@ -207,6 +219,15 @@ class Graph:
 
     async def _kind(self, item: Item, target: NewItem | Reference | Mention) -> Kind:
         return await self._kinds.get(target.source or item.source, target.label)
+
+
+def _targets(done: Done) -> Iterator[NewItem | Reference | Mention]:
+    """What an outcome names that may be of another source."""
+    yield from done.references or ()
+    for child in done.children or ():
+        yield from child.references
+    yield from done.mentions
+    yield from done.found
 
 
 def _plan_child(plan: Plan, each: Offspring, family: Family) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from detent.errors import DetentError, IllegalMove
+from detent.errors import DetentError, IllegalMove, KindGone
 from detent.knowledge import NewItem
 from detent.lifecycle import Event, Lifecycle
 from detent.store import arrays
@@ -35,7 +35,7 @@ def birth_state(kind: Kind, new: NewItem) -> str:
 
 
 async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
-    """Add what is not there yet; returns how many that were."""
+    """Add what is not there yet; returns how many that were. KindGone: a kind was dropped since it was read."""
     added = 0
     for kind, new in _in_order(found):
         for start in range(0, len(new), CHUNK):
@@ -65,6 +65,8 @@ async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem]) 
         "hashes": arrays.texts(new.content_hash for new in lines) if any(new.content_hash for new in lines) else None,
     }
     rows = await fetch(connection, "add", parameters)
+    if rows[0].count is None:
+        raise KindGone(kind)
     return int(rows[0].count)
 
 

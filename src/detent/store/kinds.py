@@ -137,6 +137,12 @@ class Kinds:
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
 
 
+async def hold_kinds(connection: Connection, numbers: list[int]) -> list[int]:
+    """Keep the sources of kinds from being dropped until the transaction ends; returns the kinds that are gone."""
+    rows = await fetch(connection, "hold_kinds", {"kinds": numbers}) if numbers else []
+    return sorted(set(numbers) - {row.id for row in rows})
+
+
 async def refuse_removed(connection: Connection, source: str) -> None:
     """Raise if a source is being removed, and still has items."""
     if await fetch(connection, "being_removed", {"name": source}):

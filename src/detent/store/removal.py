@@ -82,8 +82,10 @@ class Removal:
         await self._kinds.refresh()
 
     async def _drop(self, source: int) -> bool:
-        """Drop a source without items, while nobody declares it again; False: somebody added items meanwhile."""
+        """Drop a source without items, while nobody declares it again or names something of it; False: somebody added
+        items meanwhile."""
         async with self._database.transaction() as connection:
+            await fetch(connection, "lock_source", {"source": source})
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
             if await fetch(connection, "items_to_remove", {"source": source, "limit": 1}):
                 return False

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from detent.errors import DatabaseBusy, DetentError, IllegalMove, UnknownName, Unstorable
+from detent.errors import DatabaseBusy, DetentError, IllegalMove, ModelRetired, UnknownName, Unstorable
 from detent.knowledge import Done, Item
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
@@ -116,27 +116,42 @@ class Settling:
                 raise
             return await self._halves(verdicts)
         except VectorsGone as gone:
-            return await self._settle_part([self._given_back_if(gone, verdict) for verdict in verdicts])
+            return await self._settle_part([self._embedded_after_all(verdict, gone) for verdict in verdicts])
+        except UnknownName:  # a source that was removed meanwhile: who names it is refused, unless it is back
+            await self._kinds.refresh()
+            return await self._settle_part(verdicts)
         except ChangedHands as error:
             if len(verdicts) == 1:
                 raise DatabaseBusy(f"what belongs to {verdicts[0].item} changes hands all the time") from error
             return await self._halves(verdicts)
-        except Exception as error:  # whatever an outcome carries is its item's trouble alone
-            if isinstance(error, DetentError) and not isinstance(error, Unstorable):
-                raise
-            if len(verdicts) > 1:
-                return [receipt for verdict in verdicts for receipt in await self._settle_part([verdict])]
-            if verdicts[0].refused is not None:
-                raise
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            lifecycle = self._kinds.lifecycles[verdicts[0].item.lifecycle]
-            return await self._together([refused(verdicts[0].item, lifecycle, reason)])
+        except Exception as error:
+            return await self._one_by_one(verdicts, error)
+
+    async def _one_by_one(self, verdicts: Sequence[Verdict], error: Exception) -> list[Receipt]:
+        """Whatever an outcome carries is its item's trouble alone; but for a vector that somebody makes again."""
+        if isinstance(error, ModelRetired) and any(map(_renewable, verdicts)):
+            return await self._settle_part([self._embedded_anew(verdict, error) for verdict in verdicts])
+        if isinstance(error, DetentError) and not isinstance(error, (Unstorable, ModelRetired)):
+            raise error
+        if len(verdicts) > 1:
+            return [receipt for verdict in verdicts for receipt in await self._settle_part([verdict])]
+        if verdicts[0].refused is not None:
+            raise error
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        lifecycle = self._kinds.lifecycles[verdicts[0].item.lifecycle]
+        return await self._together([refused(verdicts[0].item, lifecycle, reason)])
 
     async def _halves(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
         middle = len(verdicts) // 2
         return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
 
-    def _given_back_if(self, gone: VectorsGone, verdict: Verdict) -> Verdict:
+    def _embedded_anew(self, verdict: Verdict, retired: ModelRetired) -> Verdict:
+        """Have an item embedded with the model that is used now."""
+        if not _renewable(verdict):
+            return verdict
+        return released(verdict.item, self._kinds.lifecycles[verdict.item.lifecycle], str(retired).rstrip("."))
+
+    def _embedded_after_all(self, verdict: Verdict, gone: VectorsGone) -> Verdict:
         """Have an item embedded after all whose vector is gone."""
         embedding = verdict.done.embedding if verdict.done is not None else None
         if embedding is None or embedding.vector is not None or embedding.hash not in gone.hashes:
@@ -293,6 +308,11 @@ def _failed_before(item: Item) -> bool:
 def _has_no_meaning(verdict: Verdict) -> bool:
     """Whether there is nothing to embed in the item's text: the vector of the one before must not stay."""
     return verdict.skipped and verdict.item.state == STAGE
+
+
+def _renewable(verdict: Verdict) -> bool:
+    """Whether it carries a vector that somebody makes again, with another model."""
+    return verdict.done is not None and verdict.done.embedding is not None and verdict.done.embedding.renewable
 
 
 def _names_kinds(verdict: Verdict) -> bool:

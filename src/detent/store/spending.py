@@ -13,6 +13,11 @@ class Spending:
         """Keep how many tokens a worker has spent since it began."""
         await self._database.fetch("note_spending", {"owner": owner, "provider": provider, "tokens": tokens})
 
+    async def add(self, owner: str, provider: str, tokens: int) -> int:
+        """Add to what is kept of an owner that several are; returns how many tokens all have spent, these included."""
+        rows = await self._database.fetch("add_spending", {"owner": owner, "provider": provider, "tokens": tokens})
+        return int(rows[0].tokens)
+
     async def elsewhere(self, owner: str, provider: str) -> int:
         """How many tokens all others have spent, those before them included."""
         rows = await self._database.fetch("spent_elsewhere", {"owner": owner, "provider": provider})

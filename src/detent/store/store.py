@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
+from detent.errors import KindGone
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.store.contents import Contents
@@ -103,6 +104,13 @@ class Store:
     async def add(self, source: str, label: str, new: Iterable[str | NewItem]) -> int:
         """Add items that are not there yet, given as keys or as NewItem; returns how many were new."""
         named = [entry if isinstance(entry, NewItem) else NewItem(entry, label) for entry in new]
+        try:
+            return await self._add(source, named)
+        except KindGone:  # what is known of it is old: it may have been declared again
+            await self.kinds.refresh()
+            return await self._add(source, named)
+
+    async def _add(self, source: str, named: Sequence[NewItem]) -> int:
         kinds = {name: await self.kinds.get(*name) for name in {(e.source or source, e.label) for e in named}}
         return await self.items.add([(kinds[e.source or source, e.label], e) for e in named])
 

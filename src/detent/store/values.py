@@ -142,6 +142,7 @@ def _check_embedding(embedding: Embedding) -> None:
     for what in ("provider", "model", "content_hash"):
         check_text(f"the embedding's {what}", getattr(embedding, what))
     _require_type("the embedding's hash", embedding.hash, UUID | None)
+    _require_type("whether the embedding is renewable", embedding.renewable, bool)
     if embedding.vector is not None and getattr(embedding.vector, "ndim", None) != 1:
         raise Unstorable("the embedding's vector is no row of numbers")
 

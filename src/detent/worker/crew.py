@@ -110,14 +110,16 @@ class Crew:
 
     async def _employ(self) -> None:
         """Keep one worker process going until its work is done."""
+        replacement = False
         while not self._stopping:
-            hand = await self._start()
+            hand = await self._start(replacement)
             status = await self._outlive(hand)
             in_vain = hand.started_in_vain
             await self._bury(hand)
             if status == 0:
                 return
             self._count_death(hand, status, in_vain)
+            replacement |= status == RETIRED or not in_vain
 
     async def _outlive(self, hand: Hand) -> int:
         """Wait for a worker to end; returns its exit status."""
@@ -134,7 +136,7 @@ class Crew:
             self._hands.remove(hand)
             os.close(hand.lifeline)
 
-    async def _start(self) -> Hand:
+    async def _start(self, replacement: bool) -> Hand:
         board = make_descriptor()
         reading, lifeline = os.pipe()
         process = await asyncio.create_subprocess_exec(
@@ -147,7 +149,7 @@ class Crew:
         )
         owner = worker_name(process.pid)
         assert process.stdin is not None  # noqa: S101  it was asked for
-        process.stdin.write(self._spec(owner, board, reading).line())
+        process.stdin.write(self._spec(owner, board, reading, replacement).line())
         process.stdin.close()
         ward = Ward(owner, process.pid, Board(board), self._policies, expendable=True)
         hand = Hand(process, ward, lifeline, time.monotonic())
@@ -157,7 +159,7 @@ class Crew:
         self._keeper.wards.append(ward)
         return hand
 
-    def _spec(self, owner: str, board: int, lifeline: int) -> Spec:
+    def _spec(self, owner: str, board: int, lifeline: int, replacement: bool) -> Spec:
         own_server = self._project if self._settings.database is None else None
         return Spec(
             conninfo=self._store.database.conninfo,
@@ -170,6 +172,7 @@ class Crew:
             modules=self._modules,
             until_idle=self._until_idle,
             wait_for_later=self._wait_for_later,
+            replacement=replacement,
         )
 
     async def _bury(self, hand: Hand) -> None:

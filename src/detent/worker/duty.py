@@ -36,6 +36,11 @@ class Duty:
         """What embeds, if that is what this duty does."""
         return self.handler.function if isinstance(self.handler.function, Embedder) else None
 
+    @property
+    def superseded(self) -> bool:
+        """Whether it is left to other workers, which embed with another model."""
+        return self.embedder is not None and self.embedder.superseded
+
 
 async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
     """Make sure that the kinds of these sources exist, and that their texts are taken to be in their languages."""

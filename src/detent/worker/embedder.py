@@ -30,6 +30,11 @@ _ITS_OWN = frozenset({Trouble.MALFORMED, Trouble.REJECTED, Trouble.UNKNOWN, Trou
 """Trouble that may come from one text of a batch. Any other is the service's, and asking it again for each text would
 make it worse."""
 
+_SUPERSEDED = (
+    "Another worker has begun to embed with %s; this one is set to %s and no longer embeds, but does all else. "
+    "Give both the same [embedding] settings, and start it again."
+)
+
 
 class Embedder:
     """Called with a batch of items that have their passages; in a thread."""
@@ -38,6 +43,9 @@ class Embedder:
         self._settings = settings
         self._model: Model | None = None
         self._accounted = 0
+        self._goes_on = False
+        self.superseded = False
+        """Whether another model was registered since: then embedding is left to workers that have that one."""
 
     @cached_property
     def provider(self) -> Provider:
@@ -47,9 +55,11 @@ class Embedder:
     def batch_size(self) -> int:
         return self._settings.batch_size or self.provider.batch_size
 
-    async def prepare(self, store: Store) -> None:
+    async def prepare(self, store: Store, *, replacement: bool = False) -> None:
         """Find out whether there is such a provider, and all it needs, before anything is claimed for it; and make
-        the model known, so that passages embedded with another one are found."""
+        the model known, so that passages embedded with another one are found. The `replacement` of a worker that had
+        done so only goes on with it, whether or not it is still the model that is wanted."""
+        self._goes_on = replacement
         try:
             await self.model(store)
         except DetentError:
@@ -61,8 +71,18 @@ class Embedder:
         """The model that vectors are written under, known to the database."""
         if self._model is None:
             dimensions = await asyncio.to_thread(lambda: self.provider.dimensions)
-            self._model = await store.vectors.register(self.provider.name, self.provider.model, dimensions)
+            make_known = store.vectors.join if self._goes_on else store.vectors.register
+            self._model = await make_known(self.provider.name, self.provider.model, dimensions)
         return self._model
+
+    async def is_wanted(self, store: Store) -> bool:
+        """Whether the model is still the one registered last. Once it is not, that is told, and stays so."""
+        if not self.superseded and self._model is not None:
+            wanted = await store.vectors.wanted()
+            if wanted is not None and wanted.id != self._model.id:
+                self.superseded = True
+                log.warning(_SUPERSEDED, wanted, self._model)
+        return not self.superseded
 
     async def account(self, store: Store, owner: str) -> None:
         """Keep what was spent, and learn what others have: a budget is one for all of them, and for all runs."""
@@ -106,7 +126,8 @@ class Embedder:
                 return Skipped("the model finds nothing in the text")
             if not length < float("inf"):
                 return Failed("the model's vector has numbers that are not finite", Trouble.MALFORMED)
-        return Done(embedding=Embedding(self.provider.name, self.provider.model, hash=passage.hash, vector=vector))
+        made_with = self.provider.name, self.provider.model
+        return Done(embedding=Embedding(*made_with, hash=passage.hash, vector=vector, renewable=True))
 
     def close(self) -> None:
         with contextlib.suppress(Exception):

@@ -35,7 +35,8 @@ async def work(spec: Spec) -> int:
     collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        worker = Worker(store, sources, settings, owner=spec.owner, board=Board(spec.board))
+        board = Board(spec.board)
+        worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))
         await worker.run(until_idle=spec.until_idle, wait_for_later=spec.wait_for_later, retire=True)
         stopping.cancel()

@@ -16,7 +16,8 @@ ORPHANED = 76
 
 @dataclass(frozen=True)
 class Spec:
-    """`root` is the project's folder; `flags` are the settings given on the command line.
+    """`root` is the project's folder; `flags` are the settings given on the command line. A `replacement` is started
+    by its crew in the place of a worker that has ended, and not because somebody asked for it.
 
     `server` is the folder of the project's own database, where that is used: each process attaches to it, so
     that it stays up for the last of them.
@@ -33,6 +34,7 @@ class Spec:
     modules: list[str] = field(default_factory=list)
     until_idle: bool = False
     wait_for_later: bool = True
+    replacement: bool = False
     lease_seconds: float = 300.0
     retention_days: int | None = None
     policies: dict[str, tuple[int, float, float]] = field(default_factory=dict)

@@ -17,6 +17,8 @@ from detent.worker.settler import Settler
 if TYPE_CHECKING:
     from detent.store.vectors import Model
 
+SUPERSEDED = "to be embedded with another model, by another worker"
+
 _ELSEWHERE_SECONDS = 0.5
 """After that, a text that is being embedded elsewhere is looked at again."""
 
@@ -40,6 +42,9 @@ class Supplies:
         except Exception as error:  # the service that knows the model does not answer
             self._settler.hold(items)
             self._settler.finish(duty, [(item, outcome_of(error)) for item in items])
+            return []
+        if duty.embedder and not await duty.embedder.is_wanted(self._store):
+            await self._give_back(items, SUPERSEDED)
             return []
         filled = await self._store.contents.with_passages(items)
         return await self._without_those_embedded_elsewhere(filled, model)
@@ -66,15 +71,16 @@ class Supplies:
             known = await self._store.vectors.known(model, list(hashes)) if model else set()
             self._reservations.free(known)
             elsewhere = hashes - reserved - known
-            await self._give_back([item for item in items if item.passage and item.passage.hash in elsewhere])
+            waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
+            await self._give_back(waiting, "the same text is being embedded", _ELSEWHERE_SECONDS)
         except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
             self._reservations.free(reserved)
             raise
         return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
 
-    async def _give_back(self, items: list[Item]) -> None:
-        """Items whose text somebody else has. It is not theirs to free."""
-        waiting = [item._replace(passage=None) for item in items]
-        if waiting:
-            self._settler.hold(waiting)
-            await self._settler.release(waiting, "the same text is being embedded", delay_seconds=_ELSEWHERE_SECONDS)
+    async def _give_back(self, items: list[Item], reason: str, delay_seconds: float | None = None) -> None:
+        """Items that are somebody else's to embed. What text they have is not theirs to free."""
+        left = [item._replace(passage=None) for item in items]
+        if left:
+            self._settler.hold(left)
+            await self._settler.release(left, reason, delay_seconds=delay_seconds)

@@ -125,13 +125,13 @@ class Tending:
         return any([await self._store.vectors.merge(model) for model in models if model is not None])
 
     async def _embed_anew(self) -> bool:
-        """Send passages that have no vector of the next model back to be embedded, a page at a time; when none is left,
-        it takes the current one's place.
+        """Send passages that lack a vector of the model that is being filled back to be embedded, a page at a time;
+        when none is left, it takes the others' place.
 
         A page of passages that are all on their way is nothing to do. After the last page, it begins again with the
         first: at once if there was anything to do on the way, since then less is left.
         """
-        model = await self._store.vectors.next()
+        model = await self._store.vectors.unfilled()
         if model is None:
             return False
         first = self._seen is None

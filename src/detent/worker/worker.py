@@ -19,9 +19,9 @@ from detent.worker.embedder import Embedder
 from detent.worker.hands import Hands
 from detent.worker.outcomes import describe
 from detent.worker.patience import patiently
-from detent.worker.remaining import remaining
+from detent.worker.remaining import Remaining, remaining
 from detent.worker.settler import Settler
-from detent.worker.supplies import Supplies
+from detent.worker.supplies import SUPERSEDED, Supplies
 from detent.worker.tending import Tending
 
 log = logging.getLogger("detent.worker")
@@ -36,12 +36,21 @@ STOPPED = "the worker stopped"
 
 class Worker:
     """One worker in one process. `stop()` ends it gently; cancelling `run()` ends it at once. Either way
-    what is unfinished is given back, and does not count as an attempt."""
+    what is unfinished is given back, and does not count as an attempt. A `replacement` takes the place of one
+    that died, and changes nothing of what that one was started for."""
 
     def __init__(
-        self, store: Store, sources: Sequence[Source], settings: Configuration, *, owner: str, board: Board
+        self,
+        store: Store,
+        sources: Sequence[Source],
+        settings: Configuration,
+        *,
+        owner: str,
+        board: Board,
+        replacement: bool = False,
     ) -> None:
         self.owner = owner
+        self._replacement = replacement
         self._store = store
         self._sources = sources
         self._settings = settings
@@ -111,7 +120,7 @@ class Worker:
         self._cursors = {hands: Cursor() for hands in self._hands}
         for duty in found:
             if duty.embedder:
-                await duty.embedder.prepare(self._store)
+                await duty.embedder.prepare(self._store, replacement=self._replacement)
                 await duty.embedder.account(self._store, self.owner)
 
     def _finished(self, duty: Duty, ended: Sequence[tuple[Item, Outcome]]) -> None:
@@ -128,6 +137,7 @@ class Worker:
     async def _claim_round(self) -> bool:
         """Claim for each duty that has room, far end first; returns whether anything was claimed."""
         self._drop_lost()
+        await self._give_back_superseded()
         if self._suspects or self._suspect_runs:
             return await self._begin_suspect()
         claimed = False
@@ -137,7 +147,9 @@ class Worker:
         return claimed
 
     def _should_look(self, hands: Hands) -> bool:
-        """Whether there is room for more, and this duty was not found without work a moment ago."""
+        """Whether there is room for more, and this duty is ours and was not found without work a moment ago."""
+        if hands.duty.superseded:
+            return False
         looked = self._looked.get(hands)
         if looked is not None and time.monotonic() - looked < self._settings.worker.poll_seconds:
             return False
@@ -211,12 +223,24 @@ class Worker:
         self._settler.lose([item for _, item in self._suspects if item.token in lost])
         self._suspects = [(hands, item) for hands, item in self._suspects if item.token not in lost]
 
+    async def _give_back_superseded(self) -> None:
+        """Leave it to others to embed what was claimed for that and not begun, once another model is wanted."""
+        for hands in self._hands:
+            if hands.duty.superseded:
+                await self._settler.release(hands.give_back(), SUPERSEDED)
+
+    async def _left(self) -> Remaining:
+        """What is left for this worker, which does not wait for what only others embed."""
+        for hands in self._hands:
+            if hands.duty.embedder:
+                await hands.duty.embedder.is_wanted(self._store)
+        return await remaining(self._store, [hands.duty for hands in self._hands if not hands.duty.superseded])
+
     async def _is_finished(self, wait_for_later: bool) -> bool:
         began = time.monotonic()
         if not self._settler.idle or began < self._next_count:
             return False
-        all_duties = [hands.duty for hands in self._hands]
-        left = await patiently(lambda: remaining(self._store, all_duties), unless=self._stopped)
+        left = await patiently(self._left, unless=self._stopped)
         ended = time.monotonic()
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
         finished = left.nothing or (not wait_for_later and not left.now and not left.working)

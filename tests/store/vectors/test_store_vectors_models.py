@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from detent.errors import ModelRetired
 from detent.store import Store
-from detent.store.vectors import Model, ModelRetired, Vectors, models, parts
+from detent.store.vectors import Model, Vectors, models, parts
 
 if TYPE_CHECKING:
     from tests.store.vectors.conftest import Shelf
@@ -51,6 +52,51 @@ async def test_a_next_model_gives_way_to_another_and_to_the_current_one(shelf: S
     again = await shelf.vectors.register("test", "large", 32)
     assert (again.id, again.role) == (2, "next")
     assert tables() == ["vector_1_1", "vector_2_4"]
+
+
+async def test_a_next_model_that_is_given_up_stays_until_the_current_one_has_what_it_had(
+    shelf: Shelf, tables: Any
+) -> None:
+    await shelf.put(range(1, 11))
+    large = await shelf.vectors.register("test", "large", 32)
+    async with shelf.database.transaction() as connection:
+        await shelf.write(connection, range(11, 21), large)
+        await shelf.refer(connection, range(11, 21))
+    assert await shelf.vectors.unfilled() == large
+    await shelf.vectors.register("test", "small", 16)
+    assert await roles(shelf) == {"small": "current", "large": "former"}
+    assert await shelf.vectors.unfilled() == await shelf.vectors.wanted() == shelf.model
+    assert not await shelf.vectors.switch(shelf.model)
+    with pytest.raises(ModelRetired):
+        await shelf.vectors.search(large, shelf.vector(1, 32), limit=1)
+    assert tables() == ["vector_1_1", "vector_2_2"]
+    await fill(shelf, shelf.model)
+    assert await shelf.vectors.switch(shelf.model)
+    assert await shelf.vectors.unfilled() is None
+    assert tables() == ["vector_1_1"]
+
+
+async def test_a_model_that_was_given_up_and_is_taken_up_again_has_kept_its_vectors(shelf: Shelf) -> None:
+    large = await shelf.vectors.register("test", "large", 32)
+    async with shelf.database.transaction() as connection:
+        await shelf.write(connection, range(1, 11), large)
+        await shelf.refer(connection, range(1, 11))
+    await shelf.vectors.register("test", "small", 16)
+    large = await shelf.vectors.register("test", "large", 32)
+    assert await shelf.vectors.wanted() == large
+    assert await shelf.vectors.missing(large, 10) == []
+    assert await shelf.vectors.switch(large)
+    assert await roles(shelf) == {"small": "former", "large": "current"}
+
+
+async def test_who_joins_a_model_leaves_it_its_role(shelf: Shelf) -> None:
+    large = await shelf.vectors.join("test", "large", 32)
+    assert large.role == "next"
+    assert await shelf.vectors.join("test", "small", 16) == shelf.model
+    assert await shelf.vectors.wanted() == large
+    assert await shelf.vectors.switch(large)
+    assert (await shelf.vectors.join("test", "small", 16)).role == "former"
+    assert (await shelf.vectors.wanted()) == await shelf.vectors.current()
 
 
 async def test_programs_that_start_at_once_agree(make_database: Any) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from psycopg.types.json import Jsonb
 
-from detent.errors import LineRefused
+from detent.errors import LineRefused, SourceConflict
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, fetch
 from detent.store.embeddings import STAGE, embedded_states
 from detent.store.exchange.records import KindLine, Step
-from detent.store.kinds import LOCK, refuse_removed
+from detent.store.kinds import LOCK, hold_kinds, refuse_removed
 
 
 class Target:
@@ -82,6 +83,14 @@ class Targets:
                 if (kind.source, kind.label) not in self._by_name:
                     await self._make(connection, kind)
             await self._read(connection)
+
+    async def hold(self, connection: Connection, named: Mapping[tuple[str, str], int]) -> None:
+        """Keep the sources that lines name, each with a label, from being dropped until the transaction ends."""
+        sources = {self.get(*name, line).id: name[0] for name, line in named.items()}
+        if gone := await hold_kinds(connection, list(sources)):
+            raise SourceConflict(
+                f"The source {sources[gone[0]]!r} was removed while it was imported. Import the file again."
+            )
 
     async def _make(self, connection: Connection, kind: KindLine) -> None:
         if kind.lifecycle not in self._lifecycles:

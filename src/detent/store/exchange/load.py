@@ -147,6 +147,7 @@ class _Loader:
             line.state = target.unembedded(line.embedded) if to_embed else line.embedded
             line.id = line.text_id = 0
         chosen = sorted(named.values(), key=_order)  # so that concurrent adders never wait in a circle
+        await self._targets.hold(self._connection, _kinds_of(chosen))
         await fetch(self._connection, "join_movers")
         there = await number_items(self._connection, chosen)
         orphans = await self._set_parents(named, chosen)
@@ -193,6 +194,7 @@ class _Loader:
             await fetch(self._connection, "drop_aliases", {"ids": [line.id for line in there], **asked})
 
     async def _aliases(self, lines: Sequence[AliasLine]) -> None:
+        await self._targets.hold(self._connection, {(line.source, line.label): line.line for line in lines})
         tellers = await self._find(line.said_by for line in lines if line.said_by is not None)
         await fetch(self._connection, "lock_aliases")
         parameters = {
@@ -202,6 +204,12 @@ class _Loader:
             "ids": [tellers.get(line.said_by, 0) if line.said_by is not None else 0 for line in lines],
         }
         await fetch(self._connection, "write_aliases", parameters)
+
+
+def _kinds_of(lines: Sequence[ItemLine]) -> dict[tuple[str, str], int]:
+    """The sources and labels of items and of what they refer to, and a line that names each."""
+    own = {(line.name.source, line.name.label): line.line for line in lines}
+    return own | {(source, label): line.line for line in lines for source, label, _ in line.links}
 
 
 def _order(line: ItemLine) -> tuple[int, str]:

@@ -40,6 +40,20 @@ CREATE TABLE kind (
     UNIQUE (source_id, label)
 );
 
+-- Whoever drops a source locks it; whoever holds kinds shares the locks of their sources, and nobody waits for that but
+-- who drops one. The kinds that are there are looked up when the locks are had, and stay until the transaction ends.
+-- An item has no foreign key to its kind, which would be looked up for each: who writes rows of a kind that no item in
+-- its hands keeps there holds it first.
+CREATE FUNCTION lock_source(number integer) RETURNS void LANGUAGE sql AS $$
+    SELECT pg_advisory_xact_lock(233177088, number);
+$$;
+CREATE FUNCTION hold_kinds(numbers integer[]) RETURNS SETOF integer LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(233177088, named.source_id)
+    FROM (SELECT DISTINCT source_id FROM kind WHERE id = ANY (numbers) ORDER BY source_id) AS named;
+    RETURN QUERY SELECT id FROM kind WHERE id = ANY (numbers);
+END $$;
+
 -- `attempt` counts the claims of the present stage that ended badly, and the one under way.
 -- `changed` is a wish: the content changed while a worker had the item, so it goes round again.
 CREATE TABLE item (
@@ -69,17 +83,21 @@ CREATE TABLE place (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
 
--- Adds the items of a kind that are not there yet; returns how many that were. Without states all begin in the
--- initial one. Keys come sorted, so that concurrent adders never wait in a circle. Those that are there are left out
--- beforehand: a conflict with one would wait for whoever moves it, who, if two articles are settled that found each
--- other, waits for this one. A key that somebody else adds at the same moment is waited for, and then it is there;
--- ON CONFLICT would do the same, and costs each item a third more. The kind is a column, so that each key is looked
--- up: no plan reads all keys of the kind.
+-- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
+-- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a
+-- circle. Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
+-- two articles are settled that found each other, waits for this one. A key that somebody else adds at the same
+-- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. The
+-- kind is a column, so that each key is looked up: no plan reads all keys of the kind.
 CREATE FUNCTION add_items(kind integer, initial text, keys text[], states text[], priorities integer[], hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     added_count bigint;
 BEGIN
+    PERFORM FROM hold_kinds(ARRAY[kind]);
+    IF NOT FOUND THEN
+        RETURN NULL;
+    END IF;
     FOR attempt IN 1..1000 LOOP
         BEGIN
             WITH moment AS MATERIALIZED (SELECT clock() AS now),

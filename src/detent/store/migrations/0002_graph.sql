@@ -35,20 +35,26 @@ CREATE TABLE reference (
 );
 CREATE INDEX reference_target ON reference (kind_id, key, item_id);
 
--- Another key of an item of the same kind. `said_key` is what the item `said_by` said, `to_key` where that leads in
--- the end, over other aliases, so that looking one up is one step. Of what leads in a circle, `to_key` is `said_key`:
--- aliases have no content, so it leads nowhere.
-CREATE TABLE alias (
+-- What items say about other keys of their kind: that `key` stands for `said_key`. Several may say it of one key, and
+-- what counts does not depend on who came first. What has content of its own stands for nothing else; then an item's
+-- own word about its key goes before that of others, and of theirs the one with the first `said_key`. The others stay,
+-- in case that one is taken back. `to_key` is null where a claim does not count, and else where it leads in the end,
+-- over others, so that looking one up is one step. Of what leads in a circle, `to_key` is `said_key`: aliases have no
+-- content, so it leads nowhere.
+CREATE TABLE alias_claim (
     kind_id     integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
-    to_key      text COLLATE "C" NOT NULL CHECK (to_key <> key),
+    to_key      text COLLATE "C" CHECK (to_key <> key),
     said_by     bigint NOT NULL,
     said_key    text COLLATE "C" NOT NULL CHECK (said_key <> key),
-    PRIMARY KEY (kind_id, key)
+    PRIMARY KEY (kind_id, key, said_by)
 );
-CREATE INDEX alias_target ON alias (kind_id, to_key);
-CREATE INDEX alias_said_key ON alias (kind_id, said_key);
-CREATE INDEX alias_said_by ON alias (said_by);
+CREATE INDEX alias_target ON alias_claim (kind_id, to_key);
+CREATE INDEX alias_said_key ON alias_claim (kind_id, said_key);
+CREATE INDEX alias_said_by ON alias_claim (said_by);
+
+CREATE VIEW alias AS SELECT kind_id, key, to_key, said_by, said_key FROM alias_claim WHERE to_key IS NOT NULL;
+COMMENT ON VIEW alias IS 'The claims that count: what a key stands for, at most one for each.';
 
 -- `position` orders the edges of one node: its references first, as they were given, then its children.
 CREATE VIEW edge AS
@@ -103,8 +109,26 @@ BEGIN
         WHERE kind_id = of_kind AND said_key = ANY (more) AND key <> ALL (led);
         led := led || more;
     END LOOP;
-    UPDATE alias SET to_key = coalesce(target, said_key)
+    UPDATE alias_claim SET to_key = coalesce(target, said_key)
     WHERE kind_id = of_kind AND key = ANY (led) AND to_key <> coalesce(target, said_key);
+END $$;
+
+-- Lets the claim on a key count that goes before the others, if any does. The caller holds the lock on aliases.
+CREATE FUNCTION choose_alias(of_kind integer, this_key text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    own bigint;
+    chosen bigint;
+BEGIN
+    SELECT id INTO own FROM item WHERE kind_id = of_kind AND key = this_key;
+    IF EXISTS (SELECT FROM node WHERE item_id = own AND NOT shared) THEN
+        DELETE FROM alias_claim WHERE kind_id = of_kind AND key = this_key AND said_by = own;
+    ELSE
+        SELECT said_by INTO chosen FROM alias_claim WHERE kind_id = of_kind AND key = this_key
+        ORDER BY (said_by = own) IS TRUE DESC, said_key, said_by LIMIT 1;
+    END IF;
+    UPDATE alias_claim SET to_key = CASE WHEN said_by = chosen THEN said_key END
+    WHERE kind_id = of_kind AND key = this_key AND (to_key IS NULL) = ((said_by = chosen) IS TRUE);
+    PERFORM turn_aliases(of_kind, this_key);
 END $$;
 
 -- Writes another key of an item. The caller holds the lock on aliases.
@@ -114,37 +138,36 @@ BEGIN
     IF that_key = this_key THEN
         RETURN;
     END IF;
-    INSERT INTO alias (kind_id, key, to_key, said_by, said_key) VALUES (of_kind, this_key, that_key, by_item, that_key)
-    ON CONFLICT (kind_id, key) DO UPDATE SET said_by = excluded.said_by, said_key = excluded.said_key;
-    PERFORM turn_aliases(of_kind, this_key);
+    INSERT INTO alias_claim (kind_id, key, said_by, said_key) VALUES (of_kind, this_key, by_item, that_key)
+    ON CONFLICT (kind_id, key, said_by) DO UPDATE SET to_key = NULL, said_key = excluded.said_key;
+    PERFORM choose_alias(of_kind, this_key);
 END $$;
 
--- Forgets what items said about other keys, and that keys are other names. The caller holds the lock on aliases.
+-- Forgets what items said about other keys, and chooses anew what these keys stand for. The caller holds the lock on
+-- aliases.
 CREATE FUNCTION drop_aliases(items bigint[], kinds integer[], keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     gone_kinds integer[];
     gone_keys text[];
 BEGIN
-    WITH gone AS MATERIALIZED (
-        SELECT alias.kind_id, alias.key FROM alias WHERE alias.said_by = ANY (items)
+    WITH dropped AS (DELETE FROM alias_claim WHERE said_by = ANY (items) RETURNING kind_id, key)
+    SELECT array_agg(kind_id), array_agg(key) INTO gone_kinds, gone_keys FROM dropped;
+    PERFORM choose_alias(changed.kind_id, changed.key) FROM (
+        SELECT * FROM unnest(gone_kinds, gone_keys)
         UNION
         SELECT own.kind_id, own.key FROM unnest(kinds, keys) AS own (kind_id, key)
-    ),
-    dropped AS (
-        DELETE FROM alias USING gone WHERE alias.kind_id = gone.kind_id AND alias.key = gone.key
-        RETURNING alias.kind_id, alias.key
-    )
-    SELECT array_agg(kind_id), array_agg(key) INTO gone_kinds, gone_keys FROM dropped;
-    PERFORM turn_aliases(gone.kind_id, gone.key) FROM unnest(gone_kinds, gone_keys) AS gone (kind_id, key);
+        WHERE EXISTS (SELECT FROM alias_claim WHERE kind_id = own.kind_id AND key = own.key)
+    ) AS changed (kind_id, key);
 END $$;
 
--- What an item said goes with it. This waits for the end of the transaction, since who removes an item may have more
--- to write, and the lock on aliases comes last.
+-- What an item said goes with it, and its own key may stand for another then. This waits for the end of the
+-- transaction, since who removes an item may have more to write, and the lock on aliases comes last.
 CREATE FUNCTION forget_said() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (SELECT FROM alias WHERE said_by = OLD.id) THEN
+    IF EXISTS (SELECT FROM alias_claim WHERE said_by = OLD.id)
+       OR EXISTS (SELECT FROM alias_claim WHERE kind_id = OLD.kind_id AND key = OLD.key) THEN
         PERFORM lock_aliases();
-        PERFORM drop_aliases(ARRAY[OLD.id], '{}', '{}');
+        PERFORM drop_aliases(ARRAY[OLD.id], ARRAY[OLD.kind_id], ARRAY[OLD.key]);
     END IF;
     RETURN NULL;
 END $$;

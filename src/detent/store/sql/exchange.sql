@@ -40,7 +40,7 @@ WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 -- name: digest_aliases
 -- The same sum over all aliases as they were said.
 SELECT count(*) AS count, coalesce(sum(word.high), 0)::text AS high, coalesce(sum(word.low), 0)::text AS low
-FROM alias
+FROM alias_claim AS alias
 JOIN kind ON kind.id = alias.kind_id
 JOIN source ON source.id = kind.source_id
 CROSS JOIN LATERAL (SELECT encode(sha256(convert_to(jsonb_build_array(
@@ -64,7 +64,7 @@ WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 -- How much there is to write out.
 SELECT (SELECT count(*) FROM item JOIN kind ON kind.id = item.kind_id
         WHERE kind.id = ANY (%(kinds)s::integer[])) AS items,
-       (SELECT count(*) FROM alias WHERE alias.kind_id = ANY (%(kinds)s::integer[])) AS aliases;
+       (SELECT count(*) FROM alias_claim AS alias WHERE alias.kind_id = ANY (%(kinds)s::integer[])) AS aliases;
 
 -- name: dump_referred
 -- The kinds that items of some kinds refer to.
@@ -132,14 +132,14 @@ SELECT json_build_object(
     'said_by', CASE WHEN teller.id IS NOT NULL THEN
         json_build_object('source', teller_source.name, 'label', teller_kind.label, 'key', teller.key) END
 )::text
-FROM alias
+FROM alias_claim AS alias
 JOIN kind ON kind.id = alias.kind_id
 JOIN source ON source.id = kind.source_id
 LEFT JOIN item AS teller ON teller.id = alias.said_by
 LEFT JOIN kind AS teller_kind ON teller_kind.id = teller.kind_id
 LEFT JOIN source AS teller_source ON teller_source.id = teller_kind.source_id
 WHERE kind.id = ANY (%(kinds)s::integer[])
-ORDER BY alias.kind_id, alias.key;
+ORDER BY alias.kind_id, alias.key, alias.said_key, alias.said_by;
 
 -- name: dump_nodes
 -- Nodes, for other programs.
@@ -241,7 +241,7 @@ UPDATE source SET language = %(language)s WHERE name = %(name)s;
 
 -- name: any_aliases
 -- Whether there is any alias of these kinds.
-SELECT alias.key FROM alias WHERE kind_id = ANY (%(kinds)s::integer[]) LIMIT 1;
+SELECT key FROM alias_claim WHERE kind_id = ANY (%(kinds)s::integer[]) LIMIT 1;
 
 -- name: keep_mentions
 -- Keeps whoever sweeps nodes that nothing refers to away, over several transactions.

@@ -29,8 +29,9 @@ FROM item LEFT JOIN node ON node.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
 -- name: write_nodes
--- Writes the content of items, in place of what they had; what belongs to another still does. It tells the text index of texts that are new or gone.
--- Only who holds an item writes its node, so what is read here first is what is replaced.
+-- Writes the content of items, which are held, in place of what they had; what belongs to another still does. It tells
+-- the text index of texts that are new or gone. Nobody else replaces a node meanwhile, but a mention may write one where
+-- there was none: that one was not seen here, and so is told to nobody. Says if there is any; then it is to be done anew.
 WITH line AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::bigint[], %(parents)s::bigint[], %(positions)s::integer[], %(edges)s::text[],
                          %(titles)s::text[], %(texts)s::text[], %(properties)s::jsonb[], %(hashes)s::text[])
@@ -51,13 +52,17 @@ written AS (
         content_hash = excluded.content_hash, written_at = excluded.written_at,
         text_id = CASE WHEN node.title <> excluded.title OR node.text <> excluded.text THEN excluded.text_id
                        ELSE node.text_id END
-    RETURNING text_id
+    RETURNING item_id, text_id, xmax <> 0 AS replaced
+),
+told AS (
+    INSERT INTO text_change (text_id, gone)
+    SELECT text_id, true FROM before
+    UNION ALL
+    SELECT written.text_id, false FROM written
+    WHERE NOT EXISTS (SELECT FROM node WHERE node.text_id = written.text_id)
 )
-INSERT INTO text_change (text_id, gone)
-SELECT text_id, true FROM before
-UNION ALL
-SELECT written.text_id, false FROM written
-WHERE NOT EXISTS (SELECT FROM node WHERE node.text_id = written.text_id);
+SELECT item_id FROM written
+WHERE replaced AND NOT EXISTS (SELECT FROM node WHERE node.item_id = written.item_id) LIMIT 1;
 
 -- name: place_children
 -- Puts children that are otherwise as they were where they are now.
@@ -89,7 +94,7 @@ FROM unnest(%(ids)s::bigint[], %(data)s::jsonb[]) AS line (item_id, data)
 ON CONFLICT (item_id) DO UPDATE SET data = excluded.data, at = excluded.at;
 
 -- name: aliased
--- Whether any of these keys is another name of something.
+-- Whether any of these keys stands for another.
 SELECT alias.key FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)
 JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
 
@@ -98,7 +103,7 @@ JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
 SELECT lock_aliases();
 
 -- name: drop_aliases
--- Forgets what these items said about other keys, and that these keys are other names.
+-- Forgets what these items said about other keys, and chooses anew what these keys stand for, which have content now.
 SELECT drop_aliases(%(ids)s::bigint[], %(kinds)s::integer[], %(keys)s::text[]);
 
 -- name: write_aliases
@@ -159,13 +164,13 @@ WITH kinds AS MATERIALIZED (
     SELECT kind.id FROM source JOIN kind ON kind.source_id = source.id
     WHERE source.id = %(source)s AND source.removed_at IS NOT NULL
 ),
-names AS (DELETE FROM alias USING kinds WHERE alias.kind_id = kinds.id),
+names AS (DELETE FROM alias_claim USING kinds WHERE alias_claim.kind_id = kinds.id),
 counts AS (DELETE FROM tally USING kinds WHERE tally.kind_id = kinds.id)
 DELETE FROM source WHERE id = %(source)s AND removed_at IS NOT NULL
   AND NOT EXISTS (SELECT FROM kinds JOIN reference ON reference.kind_id = kinds.id);
 
 -- name: write_mentions
--- Writes nodes that many may name, where there is none yet.
+-- Writes nodes that many may name, where there is none yet, whoever holds their items; what is there stays as it is.
 WITH written AS (
     INSERT INTO node (item_id, shared, title, text, properties, content_hash, written_at)
     SELECT line.item_id, true, line.title, line.text, line.properties, line.hash, clock()

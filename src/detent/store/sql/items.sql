@@ -1,7 +1,7 @@
 -- Items: adding, moving by hand, listing.
 
 -- name: add
--- Adds the items of a kind that are not there yet, and counts them.
+-- Adds the items of a kind that are not there yet, and counts them; null if the kind is gone.
 SELECT add_items(%(kind)s, %(initial)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
 
 -- name: find

@@ -24,6 +24,14 @@ ON CONFLICT (source_id, label) DO NOTHING;
 -- Declaring is rare, and one at a time.
 SELECT pg_advisory_xact_lock(%(lock)s);
 
+-- name: hold_kinds
+-- Keeps the sources of some kinds from being dropped until this transaction ends; says which kinds are there.
+SELECT hold_kinds(%(kinds)s::integer[]) AS id;
+
+-- name: lock_source
+-- Waits for all who hold kinds of a source, and keeps others away until this transaction ends.
+SELECT lock_source(%(source)s);
+
 -- name: keep_lifecycle
 -- Keeps a lifecycle, in place of the one of that name.
 INSERT INTO lifecycle (name, definition) VALUES (%(name)s, %(definition)s)

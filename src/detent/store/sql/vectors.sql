@@ -25,6 +25,14 @@ WITH retired AS (
 )
 DELETE FROM vector_part WHERE model_id IN (SELECT id FROM retired);
 
+-- name: set_aside_model
+-- The model goes, and its parts stay listed until the current one has a vector of every text that was embedded with it.
+UPDATE model SET role = 'former', generation = generation + 1 WHERE id = %(model)s;
+
+-- name: set_aside
+-- Models that are set aside: the current one may lack vectors of texts that they have.
+SELECT DISTINCT model.id FROM model JOIN vector_part AS part ON part.model_id = model.id WHERE model.role = 'former';
+
 -- name: promote_model
 -- The next model becomes the current one.
 UPDATE model SET role = 'current' WHERE id = %(model)s AND role = 'next' RETURNING id;

@@ -13,9 +13,9 @@ Nothing here turns texts into vectors, and nothing here decides what an item's t
 """
 
 from detent.store.vectors.merge import AT_LEAST
-from detent.store.vectors.models import Model, ModelRetired
+from detent.store.vectors.models import Model
 from detent.store.vectors.search import VectorHit, VectorHits
 from detent.store.vectors.statistics import PartStatistics
 from detent.store.vectors.vectors import Vectors
 
-__all__ = ["AT_LEAST", "Model", "ModelRetired", "PartStatistics", "VectorHit", "VectorHits", "Vectors"]
+__all__ = ["AT_LEAST", "Model", "PartStatistics", "VectorHit", "VectorHits", "Vectors"]

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from detent.errors import DatabaseBusy, DetentError
+from detent.errors import DatabaseBusy
 from detent.store.database import Connection, Database, fetch
 from detent.store.vectors import parts
 
 MOST_DIMENSIONS = 4000
 """More than that, and pgvector makes no index of vectors in half precision."""
-
-
-class ModelRetired(DetentError):
-    """The model is no longer used: another one has taken its place. Ask which is current, and use that."""
-
-    def __init__(self, model: object) -> None:
-        super().__init__(f"The embedding model {model} is no longer used, and its vectors are gone.")
 
 
 @dataclass(frozen=True)
@@ -32,6 +25,10 @@ class Model:
     def __str__(self) -> str:
         return f"{self.provider}/{self.name} ({self.dimensions} dimensions)"
 
+    def is_named(self, provider: str, name: str, dimensions: int | None) -> bool:
+        """Whether it is the one that is meant; without dimensions, whatever it has."""
+        return (self.provider, self.name) == (provider, name) and dimensions in (None, self.dimensions)
+
 
 class Models:
     def __init__(self, database: Database) -> None:
@@ -43,6 +40,22 @@ class Models:
     async def in_role(self, role: str) -> Model | None:
         return next((model for model in await self.all() if model.role == role), None)
 
+    async def wanted(self) -> Model | None:
+        """The model that was registered last: the next one, or else the current one."""
+        roles = {model.role: model for model in await self.all()}
+        return roles.get("next") or roles.get("current")
+
+    async def unfilled(self) -> Model | None:
+        """The model that texts may lack a vector of: the next one, or the current one when another was to take its
+        place and does not."""
+        roles = {model.role: model for model in await self.all()}
+        return roles.get("next") or (roles.get("current") if await self._database.fetch("set_aside") else None)
+
+    async def join(self, provider: str, name: str, dimensions: int) -> Model:
+        """The model of this name in the role that it has; registered only if nobody has done that."""
+        known = [model for model in await self.all() if model.is_named(provider, name, dimensions)]
+        return known[0] if known else await self.register(provider, name, dimensions)
+
     async def register(self, provider: str, name: str, dimensions: int) -> Model:
         """The model of this name, with a part to write to. The first becomes current, a later one next, and the
         current one, asked for again, ends whatever was to take its place."""
@@ -52,9 +65,10 @@ class Models:
             await fetch(connection, "lock_models")
             roles = {model.role: model for model in [Model(*row) for row in await fetch(connection, "models")]}
             current, following = roles.get("current"), roles.get("next")
-            is_current = current is None or _named(current) == (provider, name, dimensions)
-            if following and (is_current or _named(following) != (provider, name, dimensions)):
-                await fetch(connection, "retire_model", {"model": following.id})
+            is_current = current is None or current.is_named(provider, name, dimensions)
+            if following and (is_current or not following.is_named(provider, name, dimensions)):
+                leave = "set_aside_model" if is_current else "retire_model"
+                await fetch(connection, leave, {"model": following.id})
             named = {"provider": provider, "name": name, "dimensions": dimensions}
             [row] = await fetch(connection, "keep_model", named | {"role": "current" if is_current else "next"})
             model = Model(*row)
@@ -62,12 +76,15 @@ class Models:
         return model
 
     async def switch(self, model: Model) -> bool:
-        """Make the next model current if no text lacks a vector of it; returns whether it is current now.
+        """Make the model current, and the only one, if no text lacks a vector of it; returns whether it is now.
 
-        Nobody writes to the current one meanwhile, so that nothing comes in that the next one does not have.
+        Nobody writes to the others meanwhile, so that nothing comes in that this one does not have.
         """
-        if (standing := await self._standing(model)) is None or standing.role != "next":
-            return standing is not None and standing.role == "current"
+        standing = await self._standing(model)
+        if standing is None or standing.role == "former":
+            return False
+        if standing.role == "current" and not await self._database.fetch("set_aside"):
+            return True
         if await parts.reading(self._database, model.id, lambda connection, list_: parts.missing(connection, list_, 1)):
             return False
         try:
@@ -84,17 +101,19 @@ async def _switch(connection: Connection, model: Model) -> bool:
     await fetch(connection, "wait_shortly")
     await fetch(connection, "lock_models")
     roles = {row.role: row.id for row in await fetch(connection, "models")}
-    if roles.get("next") != model.id:
+    if model.id not in (roles.get("next"), roles.get("current")):
         return False
-    if "current" in roles and not await parts.exclude_writers(connection, roles["current"]):
+    others = {roles.get("current"), *[row.id for row in await fetch(connection, "set_aside")]} - {model.id, None}
+    if not all([await parts.exclude_writers(connection, other) for other in others]):
         return False
     await fetch(connection, "allow_any_plan")
     listing = await parts.read(connection, model.id)
     if await parts.missing(connection, listing, 1):
         return False
-    if "current" in roles:
-        await fetch(connection, "retire_model", {"model": roles["current"]})
-    return bool(await fetch(connection, "promote_model", {"model": model.id}))
+    for other in others:
+        await fetch(connection, "retire_model", {"model": other})
+    await fetch(connection, "promote_model", {"model": model.id})
+    return True
 
 
 async def _make_sure_of_fresh(connection: Connection, model: Model) -> None:
@@ -104,7 +123,3 @@ async def _make_sure_of_fresh(connection: Connection, model: Model) -> None:
         await fetch(connection, "unlist_parts", {"parts": [part.id for part in listing.lost if part.role == "fresh"]})
         await fetch(connection, "next_generation", {"model": model.id})
         await parts.make(connection, model.id, model.dimensions, role="fresh")
-
-
-def _named(model: Model) -> tuple[str, str, int]:
-    return model.provider, model.name, model.dimensions

@@ -17,10 +17,11 @@ from uuid import UUID
 import numpy as np
 from psycopg import sql
 
+from detent.errors import ModelRetired
 from detent.store.database import Connection, Database, fetch
 from detent.store.statements import SQL
 from detent.store.vectors import parts, wire
-from detent.store.vectors.models import Model, ModelRetired
+from detent.store.vectors.models import Model
 from detent.store.vectors.parts import Listing, Part
 from detent.store.vectors.tables import all_of, compose, run, union
 from detent.store.vectors.wire import Numbers

@@ -30,8 +30,18 @@ class Vectors:
     async def register(self, provider: str, name: str, dimensions: int) -> Model:
         """The model of this name, ready to be written to: current if it is the first, otherwise next."""
         model = await self._models.register(provider, name, dimensions)
+        if model.role == "current":
+            await self._models.switch(model)
         await self.tidy()
         return model
+
+    async def join(self, provider: str, name: str, dimensions: int) -> Model:
+        """The model of this name in the role that it has, for whoever goes on with what another began."""
+        return await self._models.join(provider, name, dimensions)
+
+    async def wanted(self) -> Model | None:
+        """The model that was registered last: everything is to be embedded with it."""
+        return await self._models.wanted()
 
     async def models(self) -> list[Model]:
         """Every model there ever was, the oldest first."""
@@ -45,8 +55,12 @@ class Vectors:
         """The model that is being filled to take the current one's place."""
         return await self._models.in_role("next")
 
+    async def unfilled(self) -> Model | None:
+        """The model that texts may lack a vector of."""
+        return await self._models.unfilled()
+
     async def switch(self, model: Model) -> bool:
-        """Make the next model current if no text lacks a vector of it; returns whether it is current now."""
+        """Make the model current, and the only one, if no text lacks a vector of it; returns whether it is now."""
         switched = await self._models.switch(model)
         if switched:
             await self.tidy()

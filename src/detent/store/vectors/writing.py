@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg import errors
 
+from detent.errors import ModelRetired
 from detent.store.database import Connection, fetch
 from detent.store.vectors import parts, wire
-from detent.store.vectors.models import Model, ModelRetired
+from detent.store.vectors.models import Model
 from detent.store.vectors.parts import Listing, Part
 from detent.store.vectors.tables import compose, run, union
 from detent.store.vectors.wire import Numbers
