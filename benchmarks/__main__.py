@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, embedding, finding, loading, quiet, ranking, throughput
+from benchmarks import backlog, embedding, exporting, finding, loading, quiet, ranking, throughput
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "quiet": quiet.measure,
     "embedding": embedding.measure,
     "loading": loading.measure,
+    "export": exporting.measure,
     "search": finding.measure,
     "ranking": ranking.measure,
 }

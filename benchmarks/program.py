@@ -16,9 +16,9 @@ DETENT = str(Path(sys.executable).with_name("detent"))
 class Run:
     """What a command said, and what it took."""
 
-    output: str
-    seconds: float
-    megabytes: float
+    output: str = ""
+    seconds: float = 0.0
+    megabytes: float = 0.0
 
 
 def run(conninfo: str, *arguments: str) -> Run:
