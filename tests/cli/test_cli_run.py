@@ -407,3 +407,44 @@ def test_a_module_that_ends_the_program_is_a_sentence(
     assert "handlers" in result.stderr
     assert "sys.exit(3)" in result.stderr or "SystemExit" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_run_says_in_whose_hands_is_what_it_waits_for(
+    handlers: Callable[[str], None], ran: Callable[..., Result], opened: detent.Detent
+) -> None:
+    handlers("SOURCES = [topics(lambda item: detent.Done(), ['one', 'two'])]")
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", ["one"])
+    assert opened.claim(TOPIC, "pending", owner="elsewhere:4703", lease_seconds=5)
+
+    result = ran("run")
+
+    assert "Waiting for 1 item in the hands of elsewhere:4703, free at " in result.stderr
+    assert (result.returncode, last_line(result)) == (0, "All 2 items are done.")
+
+
+def test_what_was_imported_is_embedded_without_any_module(
+    handlers: Callable[[str], None], ran: Callable[..., Result], make_database: Callable[[], str]
+) -> None:
+    handlers("""
+from detent.lifecycle import ARTICLE, PASSAGE
+def read(item):
+    nodes = [detent.Node(f"Section {n}", f"Text of the section {n}.") for n in range(3)]
+    sections = [detent.Child("Section", f"s{n}", node) for n, node in enumerate(nodes)]
+    return detent.Done(detent.Node("All"), children=sections)
+def discover():
+    return [detent.NewItem("all", "Article")]
+SOURCES = [detent.Source("book", {"Article": ARTICLE, "Section": PASSAGE}, [detent.Handler("claimed", read)], discover)]
+""")
+    assert ran("run").returncode == 0
+    assert ran("graph", "export", "book.jsonl").returncode == 0
+    handlers("SOURCES = []")
+    other = ("--database", make_database())
+    assert "declare no sources" in ran(*other, "run").stderr
+    assert ran(*other, "graph", "import", "book.jsonl").returncode == 0
+
+    result = ran(*other, "run")
+
+    assert (result.returncode, last_line(result)) == (0, "All 3 items are done.")
+    assert "Section 1" in ran(*other, "search", "--mode", "semantic", "text of section 1").stdout
+    assert "declare no sources" in ran(*other, "run").stderr

@@ -17,7 +17,7 @@ from detent import Handler, Item, NewItem, Source
 from detent.application import discovery
 from detent.application.asynchronous import Report
 from detent.errors import DiscoveryFailed
-from detent.lifecycle import TOPIC
+from detent.lifecycle import ARTICLE, TOPIC
 from detent.store import Store
 
 CHUNK = 10_000
@@ -362,3 +362,23 @@ def test_a_list_and_items_of_several_labels_are_added_too(database: str) -> None
     with detent.open(database=database, sources=[source(lambda: named)]) as db:
         assert db.discover() == 3
         assert {(line.label, line.count) for line in db.count_by_state()} == {("Topic", 2), ("Page", 1)}
+
+
+def test_what_is_named_with_another_content_hash_goes_round_again(database: str) -> None:
+    hashes: dict[str, str | None] = {"kept": "a", "edited": "a", "unhashed": None}
+    loaded: list[str] = []
+
+    def discover() -> list[NewItem]:
+        return [NewItem(key, "Article", content_hash=content_hash) for key, content_hash in hashes.items()]
+
+    source = Source("wiki", {"Article": ARTICLE}, [Handler("claimed", lambda item: loaded.append(item.key))], discover)
+    with detent.open(database=database, sources=source) as db:
+        db.run()
+        assert sorted(loaded) == ["edited", "kept", "unhashed"]
+        loaded.clear()
+        hashes |= {"edited": "b", "new": "c"}
+        assert db.discover() == 1
+        db.run()
+        assert sorted(loaded) == ["edited", "new"]
+        db.run()
+        assert sorted(loaded) == ["edited", "new"]

@@ -146,6 +146,14 @@ async def test_workers_that_change_the_model_at_once_do_not_get_in_each_others_w
     assert await bench.sound()
 
 
+async def test_that_everything_is_embedded_again_is_said_once(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    source = await load(bench, 10)
+    await bench.run(source, **HASHING)
+    assert "embedded again" not in caplog.text
+    await bench.run(source, **HASHING, embedding__model="second")
+    assert caplog.text.count("embedded again, with hashing/second (8 dimensions)") == 1
+
+
 async def test_of_two_that_send_the_same_items_back_each_item_has_one(bench: Bench, other: Store, query: Query) -> None:
     await load(bench, 40)
     texts = hashes(query)

@@ -22,7 +22,7 @@ from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
-from detent.worker.duty import duties
+from detent.worker.duty import duties, waiting_to_be_embedded
 from detent.worker.patience import patiently
 
 if TYPE_CHECKING:
@@ -253,10 +253,11 @@ class AsyncDetent:
         is raised at the end; its `report` is the one that would have been returned.
         """
         found = await self._discover()
-        kinds = await declare(self.store, self.sources)
-        async with work_here(self.store, self.sources, self.settings, server=self._own_server) as worker:
+        sources = self.sources or await waiting_to_be_embedded(self.store)
+        kinds = await declare(self.store, sources)
+        async with work_here(self.store, sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)
-            report = await patiently(lambda: self._report(kinds, worker.completed))
+            report = await patiently(lambda: self._report(kinds, sources, worker.completed))
         if found.failure is not None:
             found.failure.report = report
             raise found.failure
@@ -266,8 +267,8 @@ class AsyncDetent:
         await declare(self.store, self.sources)
         return await discover(self.store, self.sources, tell)
 
-    async def _report(self, kinds: Mapping[tuple[str, str], Kind], completed: int) -> Report:
-        left = await remaining(self.store, duties(self.sources, kinds, self.settings))
+    async def _report(self, kinds: Mapping[tuple[str, str], Kind], sources: Sequence[Source], completed: int) -> Report:
+        left = await remaining(self.store, duties(sources, kinds, self.settings))
         counted = await self._counted(kinds.values())
         failed = sum(count for kind, state, count in counted if state in kind.lifecycle.failures)
         unfinished = sum(

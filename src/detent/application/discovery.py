@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +25,7 @@ from detent.worker.outcomes import describe
 from detent.worker.threads import Thread
 
 CHUNK = 10_000
+_OWNER = "discovery"
 _FLUSH_SECONDS = 1.0
 """How long what was named may wait for more before it is added."""
 
@@ -34,10 +36,12 @@ T = TypeVar("T")
 
 @dataclass
 class Discovery:
-    """What came of asking the sources: how many items they named, how many were new, and which sources failed."""
+    """What came of asking the sources: how many items they named, how many of them were new, how many had changed, and
+    which sources failed."""
 
     named: int = 0
     added: int = 0
+    changed: int = 0
     failures: list[DiscoveryFailed] = field(default_factory=list)
 
     @property
@@ -51,7 +55,7 @@ class Discovery:
 
 
 async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = None) -> Discovery:
-    """Add what the sources name and is not there yet.
+    """Add what the sources name and is not there yet, and send round again what they name with another content hash.
 
     `tell` is called with the number of items that were named so far, each time that some were added. When this is
     cancelled, what was named until then is added first.
@@ -115,6 +119,7 @@ class _Adding:
             return
         try:
             self.found.added += await self.store.add(self.source, "", items)
+            self.found.changed += await self._mark_changed(items)
         except DatabaseAway:
             raise
         except DetentError:
@@ -126,6 +131,13 @@ class _Adding:
         self.found.named += len(items)
         if self.tell is not None:
             self.tell(self.found.named)
+
+    async def _mark_changed(self, items: Sequence[NewItem]) -> int:
+        hashes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        for item in items:
+            if item.content_hash is not None:
+                hashes[item.source or self.source, item.label][item.key] = item.content_hash
+        return sum([await self.store.mark_changed(*kind, known, owner=_OWNER) for kind, known in hashes.items()])
 
 
 class _Naming:

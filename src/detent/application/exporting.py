@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import os
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
-from detent.errors import FormatMissing, UnknownName, Unwritable
+from detent.errors import FileDamaged, FormatMissing, UnknownName, Unwritable
 from detent.formats import GraphML, Record, Writer
 from detent.store import Store
 from detent.store.exchange import Dump, Loaded, load
@@ -25,17 +27,20 @@ Written = Callable[[int], None]
 _BATCH_RECORDS = 1_000
 _BATCH_LETTERS = 4_000_000
 _OFTEN = 1_000
+_GZIP = b"\x1f\x8b"
 
 
 def format_of(target: Path | None, form: str | None) -> Format:
-    """The format that is asked for, or the one that the file's name ends with; JSONL otherwise."""
-    named = form if form is not None else (target.suffix.removeprefix(".") if target is not None else "jsonl")
+    """The format that is asked for, or the one that the file's name ends with; JSONL if it has no ending."""
+    ending = target.suffix.lower() if target is not None else ""
+    named = form if form is not None else ending.removeprefix(".") or "jsonl"
     for known in FORMATS:
         if known == named:
             return known
-    if form is None:
-        return "jsonl"
-    raise UnknownName(f"There is no format {form!r}. There are: {', '.join(FORMATS)}.")
+    listed = ", ".join(FORMATS)
+    if form is not None:
+        raise UnknownName(f"There is no format {form!r}. There are: {listed}.")
+    raise UnknownName(f"{target} ends with {ending}, which is no format. Let it end with one, or name it: {listed}.")
 
 
 async def export(
@@ -75,7 +80,7 @@ async def fill(dump: Dump, writer: Writer, tell: Written | None = None) -> int:
 
 
 async def import_file(store: Store, file: Path, tell: Tell | None = None) -> Loaded:
-    """Read in a file that was exported as JSONL."""
+    """Read in a file that was exported as JSONL; it may be compressed with gzip."""
     with _readable(file) as lines:
         async with store.database.connection() as connection:
             loaded = await load(connection, lines, tell=tell)
@@ -168,4 +173,11 @@ def _readable(file: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise UnknownName(f"{file} cannot be read: {error.strerror}.") from None
     with stream:
-        yield stream
+        if not stream.peek(2).startswith(_GZIP):
+            yield stream
+            return
+        try:
+            with gzip.open(stream) as unpacked:
+                yield unpacked
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FileDamaged(file, error) from None

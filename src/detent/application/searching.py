@@ -49,6 +49,7 @@ class Searching:
         marks: tuple[str, str] = ("", ""),
     ) -> Answer:
         """The best results for free text. Without a mode it is `graph` around given items, else `hybrid`."""
+        _require_text(text)
         _require_limit(limit)
         _check(filters)
         names = _listed(around)
@@ -82,6 +83,7 @@ class Searching:
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
         """Nodes whose titles begin so; of the filters, sources and labels are heeded."""
+        _require_text(prefix)
         _require_limit(limit)
         _check(filters)
         return await self._search.suggest(prefix, limit=limit, filters=filters)
@@ -109,6 +111,11 @@ def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:
     return [names] if isinstance(names, str | int) else names
 
 
+def _require_text(text: object) -> None:
+    if not isinstance(text, str):
+        raise TypeError(f"What is searched for is a text, such as 'steam engine', not {text!r}.")
+
+
 def _require_limit(limit: int) -> None:
     if limit < 1:
         raise InvalidLimit(limit)
@@ -133,6 +140,8 @@ def _check(filters: Filters | None) -> None:
     """Refuse what no node can have; a text where a list belongs would be taken letter by letter."""
     if filters is None:
         return
+    if not isinstance(filters, Filters):
+        raise TypeError(f"filters is detent.Filters, such as Filters(since='2020'), not {filters!r}.")
     for name in ("sources", "labels", "categories"):
         given = getattr(filters, name)
         if isinstance(given, str):

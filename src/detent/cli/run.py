@@ -121,10 +121,12 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare
-    from detent.worker.duty import duties
+    from detent.worker.duty import duties, waiting_to_be_embedded
 
     project = _project(opened)
-    sources = _sources(opened, project)
+    sources = _declared(opened, project) or await waiting_to_be_embedded(opened.store)
+    if not sources:
+        raise InvalidSource(_nothing_declared(opened, project))
     _require_stages(opened, project, sources)
     kinds = await declare(opened.store, sources)
     found = duties(sources, kinds, opened.settings)
@@ -154,25 +156,27 @@ def _project(opened: Connected) -> Project:
     return opened.project or Project(Path.cwd())
 
 
-def _sources(opened: Connected, project: Project) -> list[Source]:
+def _declared(opened: Connected, project: Project) -> list[Source]:
     from detent.worker.modules import load_sources
 
     modules = opened.settings.handlers.modules
-    if not modules:
-        raise InvalidSource(
-            f"No sources are configured. Name the Python modules that declare them in {project.file}, as "
-            'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
-        )
     try:
-        found = load_sources(modules, project)
+        return load_sources(modules, project)
     except SystemExit as left:
         raise InvalidSource(
             f"The program was ended by sys.exit({left.code!r}) while the modules {', '.join(modules)} were imported. "
             'What only a script does belongs below `if __name__ == "__main__":`.'
         ) from left
-    if not found:
-        raise InvalidSource(f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty.")
-    return found
+
+
+def _nothing_declared(opened: Connected, project: Project) -> str:
+    modules = opened.settings.handlers.modules
+    if modules:
+        return f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty."
+    return (
+        f"No sources are configured. Name the Python modules that declare them in {project.file}, as "
+        'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
+    )
 
 
 def _require_stages(opened: Connected, project: Project, sources: Sequence[Source]) -> None:
@@ -227,8 +231,9 @@ async def _discover(opened: Connected, sources: Sequence[Source], shown: Display
         shown.say(f"Stopped. What was found so far is kept: {counted(found, 'item')}.")
         raise stopped if isinstance(stopped, SystemExit) else SystemExit(128 + signal.SIGINT) from None
     shown.note(None)
-    if discovered.added:
-        shown.say(f"The sources named {counted(discovered.added, 'new item')}.")
+    new, changed = counted(discovered.added, "new item"), counted(discovered.changed, "changed item")
+    if discovered.added or discovered.changed:
+        shown.say(f"The sources named {f'{new} and {changed}' if discovered.changed else new}.")
     for failure in discovered.failures:
         shown.say(f"{failure} What is known is worked on.")
     return discovered.failures

@@ -18,6 +18,7 @@ from detent.cli.display import Display
 from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
+from detent.store.leases import Holder
 from detent.worker import Crew, remaining
 from detent.worker.duty import Duty
 
@@ -99,14 +100,24 @@ class Shift:
         self._display.show(self._progress.update(counts, time.monotonic(), self._later))
 
     async def _look_for_later(self) -> None:
-        """See what waits for a later retry, and say so when that is all that is left."""
+        """See what waits for a later retry or is in others' hands, and say so when that is all that is left."""
         if time.monotonic() - self._asked_later < LATER_SECONDS:
             return
         self._asked_later = time.monotonic()
         await self._count_later()
         left = await remaining(self._opened.store, self._duties)
         only_later = left.later and not left.now and not left.working and left.first_due
-        self._display.note(waiting(left.later, left.first_due) if only_later and left.first_due else None)
+        if left.working and not left.now:
+            self._display.note(await self._in_other_hands())
+        else:
+            self._display.note(waiting(left.later, left.first_due) if only_later and left.first_due else None)
+
+    async def _in_other_hands(self) -> str | None:
+        """Who has what is left, if that is nobody of this crew."""
+        holders = [holder for holder in await self._opened.store.workers() if holder.items]
+        if not holders or any(holder.owner in self._crew.owners for holder in holders):
+            return None
+        return held(holders)
 
     async def _count_later(self) -> None:
         tallies = self._opened.store.tallies
@@ -126,3 +137,12 @@ def waiting(count: int, until: datetime) -> str:
     """`12 items wait for a later retry, the first until 2025-11-15 09:30:00`."""
     verb = "waits" if count == 1 else "wait"
     return f"{counted(count, 'item')} {verb} for a later retry, the first until {moment(until)}"
+
+
+def held(holders: Sequence[Holder]) -> str:
+    """`Waiting for 2 items in the hands of host:4703, free at 2025-11-15 09:30:00 if it has died`."""
+    items = counted(sum(holder.items for holder in holders), "item")
+    names = " and ".join(holder.owner for holder in holders)
+    free = moment(max(holder.deadline for holder in holders))
+    died = "it has died" if len(holders) == 1 else "they have died"
+    return f"Waiting for {items} in the hands of {names}, free at {free} if {died}"

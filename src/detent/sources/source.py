@@ -76,9 +76,9 @@ class Source:
 
     `lifecycles` says for each label which lifecycle its items follow; a built-in one can be given by its name.
 
-    `discover` names its items, all of them each time; those that are known already are passed over. A generator
-    may name any number: they are added as it goes on. An ordinary function or generator runs in a thread, an async
-    generator in the event loop.
+    `discover` names its items, all of them each time; those that are known already are passed over, unless they are
+    named with another content hash: these go round again. A generator may name any number: they are added as it goes
+    on. An ordinary function or generator runs in a thread, an async generator in the event loop.
 
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
     the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that

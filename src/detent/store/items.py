@@ -107,7 +107,8 @@ class Items:
             await tell_changed(connection, kind.lifecycle, changed, stale, owner)
             return [row.id for row in changed if _minds_change(kind.lifecycle, row.state)]
 
-        return len(await self.hold_each([row.id for row in found.values()], told))
+        differ = [row.id for row in found.values() if row.content_hash != hashes[row.key]]
+        return len(await self.hold_each(differ, told))
 
     async def retry(self, ids: Sequence[int], *, owner: str, to: str | None = None) -> int:
         """Send failed items round again, once more each: the attempts made so far still count.

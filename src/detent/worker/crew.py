@@ -75,6 +75,11 @@ class Crew:
         self._false_starts = 0
         self.deaths = 0
 
+    @property
+    def owners(self) -> set[str]:
+        """The names under which its workers hold items."""
+        return {hand.ward.owner for hand in self._hands}
+
     async def run(self) -> None:
         """Work until all workers have ended by themselves, or `stop` was called."""
         ended = asyncio.Event()

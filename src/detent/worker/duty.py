@@ -55,6 +55,18 @@ async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, st
     return kinds
 
 
+async def waiting_to_be_embedded(store: Store) -> list[Source]:
+    """Sources as the database knows them, with the labels whose items wait for their vectors: what a worker can do
+    where no module declares a source, as for a graph that was imported."""
+    kinds = {(kind.source, kind.label): kind for kind in await store.kinds.select()}
+    found: dict[str, dict[str, Lifecycle]] = {}
+    for line in await store.count_by_state():
+        kind = kinds[line.source, line.label]
+        if line.count and line.state == waiting_state(kind.lifecycle, STAGE):
+            found.setdefault(kind.source, {})[kind.label] = kind.lifecycle
+    return [Source(name, lifecycles) for name, lifecycles in found.items()]
+
+
 def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], settings: Configuration) -> list[Duty]:
     """The duties of these sources, far end first, so that work in progress stays small.
 

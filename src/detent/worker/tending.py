@@ -40,6 +40,7 @@ class Tending:
         self._clock = clock
         self._seen: UUID | None = None
         self._changed = False
+        self._anew: int | None = None
         self._next_sweep = clock() + _SWEEP_SECONDS
         self._told: str | None = None
         self._stopped = asyncio.Event()
@@ -140,6 +141,9 @@ class Tending:
             return await self._store.vectors.switch(model)
         changed = bool(await self._store.embed_anew(hashes, reason=f"to be embedded with {model.name}"))
         self._changed |= changed
+        if changed and self._anew != model.id:
+            self._anew = model.id
+            log.warning("Passages are embedded again, with %s; until all are, search uses the old vectors.", model)
         self._seen = hashes[-1] if len(hashes) == _ANEW_AT_ONCE else None
         if self._seen is not None:
             return changed
