@@ -7,6 +7,7 @@ where the n-th word is about n times rarer than the first. Its vector lies near 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from uuid import UUID
@@ -87,12 +88,26 @@ class World:
             found.append((" ".join(self.words[number] for number in words), _normal(vector[None])[0]))
         return found
 
+    def common_queries(self, count: int, seed: int) -> list[str]:
+        """Three of the words that are in most texts."""
+        chance = np.random.default_rng(seed)
+        return [" ".join(self.words[number] for number in chance.choice(100, 3, replace=False)) for _ in range(count)]
+
     def vector_of_text(self, text: str) -> NDArray[np.float32]:
-        """Near the topic that most of its words belong to; nothing better is needed of a made-up text."""
-        seed = sum(map(ord, text[:200]))
-        noise = np.random.default_rng(seed).standard_normal(DIMENSIONS).astype(np.float32)
-        vector: NDArray[np.float32] = _normal((self.centres[seed % TOPICS] + 0.05 * noise)[None])[0]
+        """Near the topic that most of its words belong to; always the same for the same text."""
+        topics = Counter(topic for word in set(text.split()) for topic in self._topics_of_words.get(word, ()))
+        topic = topics.most_common(1)[0][0] if topics else 0
+        noise = np.random.default_rng(sum(map(ord, text[:200]))).standard_normal(DIMENSIONS).astype(np.float32)
+        vector: NDArray[np.float32] = _normal((self.centres[topic] + 0.05 * noise)[None])[0]
         return vector
+
+    @cached_property
+    def _topics_of_words(self) -> dict[str, list[int]]:
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for topic in range(TOPICS):
+            for number in self.topic_words(topic).tolist():
+                found[self.words[number]].append(topic)
+        return dict(found)
 
 
 def lines(texts: Sequence[str], first: int = 0) -> Iterator[str]:
