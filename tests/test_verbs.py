@@ -73,6 +73,13 @@ def test_importing_everything_leaves_pythons_own_open_alone() -> None:
     assert callable(detent.open)
 
 
+def test_all_that_is_offered_is_listed() -> None:
+    listed = dir(detent)
+    assert {"Source", "open", "open_async", "register_provider", "__version__"} <= set(listed)
+    assert not {"Any", "TYPE_CHECKING", "import_module"} & set(listed)
+    assert all(getattr(detent, name) for name in listed)
+
+
 def test_the_folder_of_the_database_is_never_added_to_git(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     script = "import detent, sys; detent.open(sys.argv[1]).close()"
@@ -136,6 +143,16 @@ def test_a_filter_that_cannot_be_meant_is_refused(shelf: detent.Detent, filters:
             verb("a", filters=detent.Filters(**filters))
     with pytest.raises(InvalidLimit):
         shelf.search("a", limit=0)
+
+
+def test_what_is_no_text_and_no_filter_is_told(shelf: detent.Detent) -> None:
+    nothing: Any = None
+    filters: Any = {"since": "2020"}
+    for verb in (shelf.search, shelf.suggest):
+        with pytest.raises(TypeError, match=r"^What is searched for is a text, such as 'steam engine', not None\.$"):
+            verb(nothing)
+        with pytest.raises(TypeError, match=r"^filters is detent\.Filters, such as Filters\(since='2020'\), not \{"):
+            verb("novel", filters=filters)
 
 
 def test_items_and_sources_are_removed(shelf: detent.Detent) -> None:

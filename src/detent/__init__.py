@@ -73,3 +73,7 @@ def __getattr__(name: str) -> Any:
             if hasattr(module, name):
                 return globals().setdefault(name, getattr(module, name))
     raise AttributeError(f"module 'detent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "open"]

@@ -1,5 +1,7 @@
 """Every error that Detent raises on purpose. Each docstring says what happened and what to do about it."""
 
+_NOTHING_IMPORTED = "Nothing was imported."
+
 
 class DetentError(Exception):
     """Something went wrong that Detent can explain; the message is meant for a person."""
@@ -162,11 +164,31 @@ class LineRefused(DetentError):
     what was read in before is replaced by the same."""
 
     def __init__(self, line: int, reason: str) -> None:
-        super().__init__(
-            f"Line {line:,} cannot be imported: {reason}. Lines before it may have been; "
-            "correct it and import the file again."
-        )
+        rest = "Lines before it may have been; correct it and import the file again." if line > 1 else _NOTHING_IMPORTED
+        super().__init__(f"Line {line:,} cannot be imported: {reason}. {rest}")
         self.line = line
+
+
+class NoExport(LineRefused):
+    """A file that is read in is no graph that Detent exported, or was exported in another format. Export as JSONL."""
+
+    def __init__(self) -> None:
+        DetentError.__init__(
+            self,
+            "This is not a graph that Detent exported as JSONL. "
+            f"`detent graph export graph.jsonl` writes one. {_NOTHING_IMPORTED}",
+        )
+        self.line = 1
+
+
+class FileDamaged(DetentError):
+    """A compressed file that is read in is cut off or damaged. Get it whole, and read it in again."""
+
+    def __init__(self, file: object, error: object) -> None:
+        super().__init__(
+            f"{file} is cut off or damaged: {_first_line(error)}. "
+            "What comes before may have been imported; get the file whole, and import it again."
+        )
 
 
 class Unwritable(DetentError):

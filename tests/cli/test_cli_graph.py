@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shlex
 import subprocess
@@ -102,6 +103,7 @@ def test_mistakes_are_told_in_a_sentence(said: Callable[..., Result], tmp_path: 
         ("import", "nothing.jsonl"): "nothing.jsonl cannot be read: No such file or directory.",
         ("export", "no/where.jsonl"): "cannot be written: No such file or directory.",
         ("export", "-", "--format", "parquet"): "name a folder",
+        ("export", "out.csv"): "out.csv ends with .csv, which is no format. Let it end with one, or name it: jsonl",
         ("digest", "--source", "sight"): "Did you mean 'site'?",
     }.items():
         result = said("graph", *command)
@@ -138,6 +140,47 @@ def test_the_graph_is_exported_and_imported_whole(
     assert document(*other, "graph", "import", "graph.jsonl") == {"items": 6, "nodes": 5, "references": 6, "aliases": 0}
     assert document(*other, "graph", "digest") == before
     assert list(tmp_path.glob("*.part")) == []
+
+
+@pytest.mark.usefixtures("site")
+def test_an_ending_is_not_needed_and_not_heeded_where_the_format_is_named(
+    said: Callable[..., Result], tmp_path: Path
+) -> None:
+    for arguments in (["graph"], ["GRAPH.JSONL"], ["graph.txt", "--format", "jsonl"]):
+        assert said("graph", "export", *arguments).returncode == 0
+        assert len((tmp_path / arguments[0]).read_text().splitlines()) == 9
+
+
+@pytest.mark.usefixtures("site")
+def test_a_compressed_export_is_imported(
+    said: Callable[..., Result], document: Callable[..., Any], make_database: Callable[[], str], tmp_path: Path
+) -> None:
+    said("graph", "export", "graph.jsonl")
+    packed = gzip.compress((tmp_path / "graph.jsonl").read_bytes())
+    (tmp_path / "graph.jsonl.gz").write_bytes(packed)
+    other = ("--database", make_database())
+    assert document(*other, "graph", "import", "graph.jsonl.gz")["items"] == 6
+    assert document(*other, "graph", "digest") == document("graph", "digest")
+    for damaged in (packed[:-20], packed[:40] + b"damage" + packed[46:], packed + b"more"):
+        (tmp_path / "graph.jsonl.gz").write_bytes(damaged)
+        result = said(*other, "graph", "import", "graph.jsonl.gz")
+        assert (result.returncode, "graph.jsonl.gz is cut off or damaged: " in result.stderr) == (2, True), result
+        assert "import it again" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"Dear diary", b"<graphml/>", b"\xff\xfe\x00", gzip.compress(b"Dear diary"), b"[1]"],
+    ids=["text", "graphml", "binary", "gzip", "json"],
+)
+@pytest.mark.usefixtures("project")
+def test_a_file_that_is_no_export_is_told(said: Callable[..., Result], tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "diary").write_bytes(content)
+    result = said("graph", "import", "diary")
+    assert result.returncode == 2
+    assert "This is not a graph that Detent exported as JSONL." in result.stderr
+    assert "Nothing was imported." in result.stderr
+    assert "Line" not in result.stderr
 
 
 @pytest.mark.usefixtures("site")

@@ -119,6 +119,8 @@ def test_a_document_has_all_of_a_hit(document: Callable[..., Any]) -> None:
         (["--mode", "text", "--property", "url=https://example.org/D"], {"Dog"}),
         (["--mode", "text", "--property", 'size={"letters": 12}'], set()),
         (["--mode", "text", "--since", "2003", "--until", "2003-05"], {"Cat", "Dog"}),
+        (["--mode", "text", "--since", "2003-05", "--until", "2003"], {"Cat", "Dog"}),
+        (["--since", "2003-05-17T14:30", "--label", "Article", "--path", "C"], set()),
         (["--until", "2002"], set()),
         (["--mode", "semantic", "--limit", "2"], {"Cat", "Dog"}),
         (["--around", "Dog"], {"Cat", "Dog"}),
@@ -154,7 +156,10 @@ def test_where_nothing_is_found_it_is_said_why(said: Callable[..., Result]) -> N
         assert (result.returncode, result.stdout) == (0, sentence)
     empty = said("search", "")
     assert (empty.returncode, empty.stdout) == (0, "Nothing is found.\n")
-    assert "Note: The query is empty.\n" in empty.stderr
+    assert empty.stderr == "Note: The query is empty.\n"
+    category = said("search", "cat", "--category", "plants")
+    assert category.stdout == "Nothing is found: there is nothing at all that meets the filters.\n"
+    assert category.stderr == "Note: There is no category 'plants'.\n"
 
 
 @pytest.mark.usefixtures("project")
@@ -247,6 +252,11 @@ def test_mistakes_are_told_in_a_sentence(said: Callable[..., Result]) -> None:
         ("search", "cat", "--mode", "text", "--around", "Dog"): "Leave one of them out",
         ("search", "cat", "--weights", "1"): "not two numbers",
         ("search", "cat", "--weights", "nan,1"): "not two numbers",
+        ("search", "cat", "--weights", "1,1"): "name the nodes with --around KEY",
+        ("search", "cat", "--since", "yesterday"): "'yesterday' is no date. Write a year, a month or a day, such as",
+        ("search", "cat", "--until", "nonsense"): "'nonsense' is no date.",
+        ("search", "cat", "--since", "2020-13"): "'2020-13' is no date.",
+        ("search", "cat", "--since", "2015", "--until", "2012"): "Nothing can be since 2015 and until 2012",
         ("search", "cat", "--property", "size"): "'size' is not NAME=VALUE",
         ("search", "cat", "--property", "a..b=1"): "'a..b=1' is not NAME=VALUE",
         ("search", "cat", "--property", "a=1", "--property", "a.b=1"): "lies inside",

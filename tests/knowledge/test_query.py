@@ -35,9 +35,11 @@ from detent.knowledge.query import LONGEST, MOST_PHRASES, MOST_WORDS, Query, par
         ('"grey heron', Query(("grey", "heron"))),
         ('a 5" nail "grey heron"', Query(("a", "5", "nail"), (("grey heron",),))),
         ('-"grey heron', Query(("grey", "heron"))),
-        ('""', Query()),
+        ('""', Query(signs=True)),
+        ('"', Query(signs=True)),
         ("", Query()),
-        ("🦩 — !", Query()),
+        (" \x00\n", Query()),
+        ("🦩 — !", Query(signs=True)),
         ("he\x00ron \ud800", Query(("he", "ron"))),
         ("עברית العربية 日本語", Query(("עברית", "العربية", "日本語"))),
     ],
@@ -48,6 +50,21 @@ def test_a_query_is_read(text: str, query: Query) -> None:
 
 def test_what_is_sought_are_words_and_phrases() -> None:
     assert parse('lake "grey heron" or "night heron" -dry').sought == ("lake", "grey heron", "night heron")
+
+
+@pytest.mark.parametrize(
+    ("text", "lack"),
+    [
+        ("heron", ""),
+        ('"grey heron"', ""),
+        ("-heron", "The query only says what must not occur; it needs at least one word to look for."),
+        ("🦦🚂", "The query has only signs; it needs at least one word to look for."),
+        ('"', "The query has only signs; it needs at least one word to look for."),
+        ("  ", "The query is empty."),
+    ],
+)
+def test_a_query_says_why_nothing_is_looked_for(text: str, lack: str) -> None:
+    assert parse(text).lack == lack
 
 
 def test_of_a_long_query_the_beginning_is_read_and_this_is_told() -> None:

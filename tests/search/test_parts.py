@@ -74,6 +74,41 @@ async def test_a_model_is_searched_though_the_next_ones_provider_cannot_be_opene
     search.close()
 
 
+async def test_a_model_is_searched_though_the_next_one_has_other_dimensions(gardens: Library) -> None:
+    for dimensions in (64, 65):
+        search = Search(gardens.store, EmbeddingSettings(dimensions=dimensions))
+        answer = await search.search("flowers", mode="semantic")
+        assert (len(answer.hits), answer.notes) == (3, ())
+        search.close()
+
+
+@pytest.mark.parametrize("chosen", [{}, {"dimensions": 128}, {"dimensions": 65}, {"model": "other", "dimensions": 64}])
+@pytest.mark.parametrize(
+    ("provider", "name", "dimensions"),
+    [
+        ("wordllama", "l2_supercat_256", 256),
+        ("wordllama", "l2_supercat_64", 64),
+        ("openai", "text-embedding-3-small", 1_536),
+        ("openai", "text-embedding-3-small@256", 256),
+        ("sentence-transformers", "models/me@home", 384),
+        ("sentence-transformers", "models/me@home@256", 256),
+    ],
+)
+def test_a_provider_is_opened_as_it_was_when_it_made_the_vectors(
+    provider: str, name: str, dimensions: int, chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detent.embedding.sentence_transformers.find_spec", lambda _: True)
+    providers = Providers(EmbeddingSettings(provider=provider, api_key_env="", **chosen))
+    opened: Any = providers.of(Model(1, provider, name, dimensions, "current"))
+    assert (opened.name, opened.model) == (provider, name)
+    if provider == "sentence-transformers":  # its dimensions are known when the model is loaded
+        chosen_then = 256 if name.endswith("@256") else None
+        assert (opened._name, opened._settings.dimensions) == ("models/me@home", chosen_then)
+    else:
+        assert opened.dimensions == dimensions
+    providers.close()
+
+
 def test_searches_that_begin_at_once_open_one_provider() -> None:
     register("counted", Counted)
     providers = Providers(EmbeddingSettings(provider="counted"))

@@ -249,6 +249,38 @@ async def test_any_input_is_safe(animals: Library, text: str) -> None:
             assert answer.hits or answer.notes, mode
 
 
+@pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])
+async def test_one_note_says_why_there_is_nothing_to_look_for(animals: Library, mode: str) -> None:
+    signs = "The query has only signs; it needs at least one word to look for."
+    for text, note in {"": "The query is empty.", "\n ": "The query is empty.", '"': signs, "🦦🚂": signs}.items():
+        answer = await animals.search.search(text, mode=mode)
+        assert (answer.hits, answer.notes) == ((), (note,))
+
+
+async def test_a_word_that_is_too_long_is_not_called_common(animals: Library) -> None:
+    answer = await animals.search.search("x" * 100_000, mode="text")
+    assert answer.notes[1:] == ("The query has only words of more than 2,046 bytes, which are not looked for.",)
+    for text in ("x" * 2047, "é" * 1024):
+        assert "of more than 2,046 bytes" in (await animals.search.search(text, mode="text")).notes[0]
+    assert (await animals.search.search("x" * 2046, mode="text")).notes == ()
+
+
+async def test_where_nothing_is_found_a_category_that_does_not_exist_is_told(animals: Library) -> None:
+    async def notes(text: str, *categories: str) -> tuple[str, ...]:
+        return (await animals.search.search(text, mode="text", filters=Filters(categories=categories))).notes
+
+    assert await notes("cat", "Animal") == ("There is no category 'Animal'. Did you mean 'animals'?",)
+    assert await notes("cat", "furniture", "plants") == (
+        "There is no category 'furniture'.",
+        "There is no category 'plants'.",
+    )
+    assert await notes("cat", "things") == ()
+    assert await notes("cat", "animals", "plants") == ()
+    number = await animals.number("Cat")
+    answer = await animals.search.similar(number, filters=Filters(categories=["thing"]))
+    assert answer.notes == ("There is no category 'thing'. Did you mean 'things'?",)
+
+
 @given(st.text(max_size=60), st.sampled_from(["text", "semantic", "hybrid"]))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_any_text_at_all_is_safe(animals: Library, text: str, mode: str) -> None:

@@ -228,9 +228,19 @@ async def test_a_malformed_line_is_told_by_its_number(store: Store, line: bytes,
     assert await store.tallies.check() == []
 
 
-@pytest.mark.parametrize("header", [b"", b"not json", b'{"format": "other"}', b'{"format": "detent", "version": 99}'])
-async def test_a_file_of_another_kind_is_refused(store: Store, header: bytes) -> None:
-    with pytest.raises(LineRefused, match=r"^Line 1 cannot be imported"):
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (b"", "This is not a graph that Detent exported"),
+        (b"not json", "This is not a graph that Detent exported"),
+        (b"[" * 100_000, "This is not a graph that Detent exported"),
+        (b'{"format": "other"}', "This is not a graph that Detent exported"),
+        (b'{"format": "detent", "version": 99}', "Line 1 cannot be imported: it has version 99"),
+        (b'{"format": "detent", "version": 1, "items": "x"}', "Line 1 cannot be imported: 'x' is no number of items"),
+    ],
+)
+async def test_a_file_of_another_kind_is_refused(store: Store, header: bytes, words: str) -> None:
+    with pytest.raises(LineRefused, match=rf"^{words}.* Nothing was imported\.$"):
         await loaded(store, [header, *lines(*FULL)[1:]])
     assert await store.count_by_state() == []
 

@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import os
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
@@ -167,7 +167,7 @@ def _whole(files: list[tuple[Path, Path]]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _readable(file: Path) -> Iterator[BinaryIO]:
+def _readable(file: Path) -> Iterator[Iterable[bytes]]:
     try:
         stream = file.open("rb")
     except OSError as error:

@@ -54,7 +54,7 @@ def digest(session: Session, source: str | None, json_: bool) -> None:
 @click.command("export", cls=Command, short_help="Write the graph into a file.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="Without it: what the name of FILE ends with, else jsonl."
+    "--format", "form", type=click.Choice(_FORMATS), help="Without it: what FILE ends with; jsonl if it has no ending."
 )
 @click.option("--source", help="Only what this source has.")
 @with_session
@@ -100,14 +100,15 @@ def export(session: Session, file: Path, form: str | None, source: str | None) -
     items, nodes, references, aliases   how many were read in
 """)
 def import_(session: Session, file: Path, json_: bool) -> None:
-    """Read in FILE, which `detent graph export` wrote as JSONL. What is there under the same keys is replaced;
-    everything else stays.
+    """Read in FILE, which `detent graph export` wrote as JSONL; it may be compressed with gzip. What is there under
+    the same keys is replaced; everything else stays.
 
     It is done in steps. After an interruption, import the file again: it comes out the same.
 
     \b
     Examples:
       detent graph import graph.jsonl
+      detent graph import graph.jsonl.gz
     """
 
     async def read(opened: Connected) -> Loaded:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 MODES = ("hybrid", "text", "semantic", "graph")
+_DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])([T ][0-9].*)?)?)?")
 _HIT_FIELDS = """
     hits        a list, best first, of: item_id, source, label, key, title, snippet, score, parts (what the score is
     made of), link (or null), passage and passage_title (null unless the best passage of several), properties
@@ -41,7 +43,9 @@ class _Words(Command):
             raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
 
 
-def _weights(_: click.Context, __: click.Parameter, value: str) -> tuple[float, float]:
+def _weights(_: click.Context, __: click.Parameter, value: str | None) -> tuple[float, float] | None:
+    if value is None:
+        return None
     try:
         first, second = map(float, value.split(","))
     except ValueError:
@@ -49,6 +53,15 @@ def _weights(_: click.Context, __: click.Parameter, value: str) -> tuple[float, 
     if not (first >= 0 and second >= 0 and math.isfinite(first + second)):
         raise click.BadParameter(f"{value!r} is not two numbers with a comma between, such as 0.7,0.3.")
     return first, second
+
+
+def _date(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _DATE.fullmatch(value):
+        raise click.BadParameter(
+            f"{value!r} is no date. Write a year, a month or a day, such as 2020, 2020-05 or 2020-05-17; "
+            "a time may follow the day, as in 2020-05-17T14:30."
+        )
+    return value
 
 
 def properties(_: click.Context, __: click.Parameter, pairs: Sequence[str]) -> dict[str, Any]:
@@ -96,8 +109,13 @@ def _filtered(command: F) -> F:
             callback=properties,
             help="Only with this property; VALUE is JSON or else text, dots in NAME lead inside. Repeatable.",
         ),
-        click.option("--since", metavar="DATE", help="Only with a date not before this: 2024, 2024-05, 2024-05-17."),
-        click.option("--until", metavar="DATE", help="Only with a date not after this."),
+        click.option(
+            "--since",
+            metavar="DATE",
+            callback=_date,
+            help="Only with a date not before this: 2024, 2024-05, 2024-05-17.",
+        ),
+        click.option("--until", metavar="DATE", callback=_date, help="Only with a date not after this."),
         click.option("--path", "prefix", metavar="START", help="Only keys that begin so: a folder, as in docs/."),
     )
     for option in reversed(options):
@@ -125,11 +143,9 @@ def _shown(command: F) -> F:
 @click.option("--around", multiple=True, metavar="KEY", help="Search near this node (mode graph). Repeatable.")
 @click.option(
     "--weights",
-    default="0.7,0.3",
-    show_default=True,
     metavar="A,B",
     callback=_weights,
-    help="With --around: how much similarity counts, and how much nearness.",
+    help="With --around: how much similarity counts, and how much nearness; 0.7,0.3 if nothing is said.",
 )
 @with_session
 @as_json(_HIT_FIELDS)
@@ -142,7 +158,7 @@ def search(
     passages: bool,
     scores: bool,
     around: Sequence[str],
-    weights: tuple[float, float],
+    weights: tuple[float, float] | None,
     json_: bool,
     **narrowed: Any,
 ) -> None:
@@ -164,12 +180,13 @@ def search(
       detent search --label Article --since 2020 --property place.country=FR -- gardens -roses
       detent search flowers --around "Botanical garden" --weights 0.5,0.5
     """
-    _require_mode(mode, around)
+    _require_mode(mode, around, weights)
+    _require_span(narrowed["since"], narrowed["until"])
 
     async def found(opened: Connected) -> None:
         from contextlib import closing
 
-        from detent.application.searching import Searching
+        from detent.application.searching import WEIGHTS, Searching
         from detent.cli.results import show, why_nothing
         from detent.knowledge import Filters
 
@@ -183,7 +200,7 @@ def search(
                 filters=chosen,
                 grouped=not passages,
                 around=around,
-                weights=weights,
+                weights=weights or WEIGHTS,
                 marks=_marks(session, json_),
             )
         notes = (*([warning] if warning else []), *answer.notes)
@@ -283,11 +300,19 @@ def suggest(
     session.with_store(found)
 
 
-def _require_mode(mode: str | None, around: Sequence[str]) -> None:
+def _require_mode(mode: str | None, around: Sequence[str], weights: object) -> None:
     if around and mode not in (None, "graph"):
         raise click.UsageError(f"--around searches the graph, and --mode {mode} does not. Leave one of them out.")
     if mode == "graph" and not around:
         raise click.UsageError("--mode graph searches around nodes: name them with --around KEY.")
+    if weights is not None and not around:
+        raise click.UsageError("--weights says how much nearness to nodes counts: name the nodes with --around KEY.")
+
+
+def _require_span(since: str | None, until: str | None) -> None:
+    """Dates are compared as text, and the end includes all that begins with it."""
+    if since is not None and until is not None and since > until and not since.startswith(until):
+        raise click.UsageError(f"Nothing can be since {since} and until {until}: the first is later than the second.")
 
 
 def _marks(session: Session, json_: bool) -> tuple[str, str]:

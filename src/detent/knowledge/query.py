@@ -25,17 +25,29 @@ _MINUS = re.compile(r"[-\u2212](?![-\u2212])(?=\S)")
 @dataclass(frozen=True)
 class Query:
     """`words` are looked for; of each of `phrases`, which are alternatives, one must occur; none of `excluded` may.
-    `notes` tell what of the query was not read."""
+    `notes` tell what of the query was not read; `signs` that something was typed, and no word or number among it."""
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     excluded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    signs: bool = False
 
     @property
     def sought(self) -> tuple[str, ...]:
         """All that is looked for: the words, and the phrases."""
         return (*self.words, *(phrase for alternatives in self.phrases for phrase in alternatives))
+
+    @property
+    def lack(self) -> str:
+        """Why nothing is looked for; '' if something is."""
+        if self.sought:
+            return ""
+        if self.excluded:
+            return "The query only says what must not occur; it needs at least one word to look for."
+        if self.signs:
+            return "The query has only signs; it needs at least one word to look for."
+        return "The query is empty."
 
 
 @dataclass
@@ -54,7 +66,8 @@ def parse(text: str) -> Query:
     notes = []
     if len(text) > LONGEST:
         notes.append(f"The query is {len(text):,} characters long; the first {LONGEST:,} were read.")
-    tokens = list(_tokens(_UNREADABLE.sub(" ", text[:LONGEST]).translate(_QUOTES)))
+    readable = _UNREADABLE.sub(" ", text[:LONGEST]).translate(_QUOTES)
+    tokens = list(_tokens(readable))
     words, phrases = _sought(tokens)
     excluded = _distinct(token.text for token in tokens if token.excluded)
     if len(words) > MOST_WORDS:
@@ -63,7 +76,8 @@ def parse(text: str) -> Query:
         notes.append(
             f"The first {MOST_PHRASES} phrases and the first {MOST_PHRASES} exclusions of the query are heeded."
         )
-    return Query(words[:MOST_WORDS], phrases[:MOST_PHRASES], excluded[:MOST_PHRASES], tuple(notes))
+    signs = not tokens and bool(readable.strip())
+    return Query(words[:MOST_WORDS], phrases[:MOST_PHRASES], excluded[:MOST_PHRASES], tuple(notes), signs)
 
 
 def _tokens(text: str) -> Iterator[_Token]:

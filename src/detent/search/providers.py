@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from detent.configuration import EmbeddingSettings
 from detent.embedding import Provider, open_provider
 from detent.embedding.registry import is_registered
+from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from detent.store.vectors import Model
@@ -25,15 +26,12 @@ class Providers:
         """Searches ask from several threads."""
 
     def of(self, model: Model) -> Provider:
-        """The provider of a model's vectors. It may be another than the settings name, which is then not opened: it
-        may need a key or a package that is not there yet."""
+        """The provider of a model's vectors, as it was when they were made: the settings are those of the next run."""
         with self._opening:
-            if model.provider != self._settings.provider and is_registered(model.provider):
-                return self._other(model)
-            if self._own is None:
-                self._own = open_provider(self._settings)
-            own = self._own
-            return own if (own.name, own.model) == (model.provider, model.name) else self._other(model)
+            own = self._opened_own(model)
+            if own is not None and (own.name, own.model) == (model.provider, model.name):
+                return own
+            return self._other(model)
 
     def close(self) -> None:
         with self._opening:
@@ -41,9 +39,28 @@ class Providers:
             for provider in (*own, *self._others.values()):
                 provider.close()
 
+    def _opened_own(self, model: Model) -> Provider | None:
+        """The one that the settings name, if it may be the model's and can be opened: it may need a key or a package
+        that is not there yet."""
+        known = is_registered(model.provider)
+        if self._own is None and (model.provider == self._settings.provider or not known):
+            try:
+                self._own = open_provider(self._settings)
+            except DetentError:
+                if not known:
+                    raise
+        return self._own
+
     def _other(self, model: Model) -> Provider:
         name = (model.provider, model.name)
         if name not in self._others:
-            settings = replace(self._settings, provider=model.provider, model=model.name.split("@")[0])
-            self._others[name] = open_provider(settings)
+            self._others[name] = open_provider(_as_made(self._settings, model))
         return self._others[name]
+
+
+def _as_made(settings: EmbeddingSettings, model: Model) -> EmbeddingSettings:
+    """The settings by which a model's vectors were made. If its dimensions were chosen, its name ends with them."""
+    name, sign, size = model.name.rpartition("@")
+    if sign and size == str(model.dimensions):
+        return replace(settings, provider=model.provider, model=name, dimensions=model.dimensions)
+    return replace(settings, provider=model.provider, model=model.name, dimensions=None)

@@ -85,7 +85,7 @@ class Search:
             names = ("text", "semantic") if mode == "hybrid" else (mode,)
             fused, roots = await self._enough(asking.rankings(names), limit, grouped)
         hits = await self._hits(fused[:limit], roots, query, grouped, marks)
-        return Answer(tuple(hits), tuple(notes))
+        return await self._answer(hits, filters, notes)
 
     async def similar(
         self, item: int, *, limit: int = 10, filters: Filters | None = None, grouped: bool = True
@@ -101,7 +101,7 @@ class Search:
         ask = await self._apart_from(item, Meaning(self._store, inquiry, model, vector))
         fused, roots = await self._enough(ask, limit, grouped)
         hits = await self._hits(fused[:limit], roots, inquiry.query, grouped, ("", ""))
-        return Answer(tuple(hits), tuple(inquiry.notes))
+        return await self._answer(hits, filters, inquiry.notes)
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
         """Titles that begin with what was typed, each once; those of passages come last."""
@@ -129,15 +129,21 @@ class Search:
 
     async def meaning_of(self, inquiry: Inquiry) -> Meaning | None:
         """What finds the nearest to a query; nothing if there is nothing to compare, which is noted."""
-        meaning = " ".join(inquiry.query.sought)
-        if not meaning:
-            inquiry.notes["There is nothing in the query to compare by meaning."] = None
+        if inquiry.query.lack:
+            inquiry.notes[inquiry.query.lack] = None
             return None
         model = await self._store.vectors.current()
         if model is None:
             inquiry.notes["Nothing is embedded yet, so that nothing was found by meaning."] = None
             return None
-        return Meaning(self._store, inquiry, model, await self._embedded(meaning, model))
+        vector = await self._embedded(" ".join(inquiry.query.sought), model)
+        return Meaning(self._store, inquiry, model, vector)
+
+    async def _answer(self, hits: Sequence[Hit], filters: Filters | None, notes: dict[str, None]) -> Answer:
+        """If there are no hits, it is told which of the categories there are not."""
+        if not hits and filters is not None:
+            notes.update(dict.fromkeys(await self._store.filtering.unknown_categories(filters.categories)))
+        return Answer(tuple(hits), tuple(notes))
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
         provider = await asyncio.to_thread(self._providers.of, model)

@@ -9,6 +9,7 @@ from typing import Any
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
+from detent.configuration.values import nearest
 from detent.knowledge.filters import Filters
 from detent.store.database import Connection, Database, fetch
 from detent.store.kinds import Kinds
@@ -96,7 +97,7 @@ class Filtering:
         parameters: dict[str, Any] = {
             "kinds": [kind.id for kind in chosen],
             "labels": [kind.id for kind in labelled],
-            "category_kinds": [kind.id for kind in await self._kinds.select() if kind.label == "Category"],
+            "category_kinds": await self._category_kinds(),
             "categories": list(filters.categories),
             "properties": Jsonb(dict(filters.properties)),
             "since": filters.since,
@@ -108,6 +109,24 @@ class Filtering:
     async def named(self, scope: Scope) -> Scope:
         """A wide scope with all its items named, however many they are."""
         return await self._named(scope, await self._matching(scope, scope.conditions[-1], None))
+
+    async def unknown_categories(self, keys: Sequence[str]) -> list[str]:
+        """A sentence on each of these keys that no category has, with the nearest that one has."""
+        if not keys:
+            return []
+        kinds = await self._category_kinds()
+        rows = await self._database.fetch("unknown_categories", {"keys": list(keys), "kinds": kinds})
+        return [await self._no_category(row.key, kinds) for row in rows]
+
+    async def _no_category(self, key: str, kinds: Sequence[int]) -> str:
+        start = key[: max(1, len(key) // 3)]
+        parameters = {"kinds": kinds, "start": start, "end": start + "\U0010ffff"}
+        known = {row.key: row.key for row in await self._database.fetch("similar_categories", parameters)}
+        meant = nearest(key, known)
+        return f"There is no category {key!r}." + (f" Did you mean {meant!r}?" if meant is not None else "")
+
+    async def _category_kinds(self) -> list[int]:
+        return [kind.id for kind in await self._kinds.select() if kind.label == "Category"]
 
     async def _named_or_wide(self, scope: Scope) -> Scope:
         """The items are named if there is a condition that few enough meet."""

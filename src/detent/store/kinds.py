@@ -61,7 +61,8 @@ class Kinds:
         kind = self._by_name[source, label]
         if kind.lifecycle.name != lifecycle.name:
             raise SourceConflict(
-                f"{kind} follows the lifecycle {kind.lifecycle.name!r}, and cannot follow {lifecycle.name!r} too."
+                f"{kind} follows the lifecycle {kind.lifecycle.name!r}, and cannot follow {lifecycle.name!r} too. "
+                f"Give the label another name, or remove the source first: {shlex.join(['detent', 'remove', source])}"
             )
         return kind
 

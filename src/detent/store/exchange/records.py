@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from detent.errors import DetentError, LineRefused
+from detent.errors import DetentError, LineRefused, NoExport
 from detent.lifecycle import Lifecycle
 from detent.store.exchange.dump import FORMAT, VERSION
 from detent.store.values import LONGEST_KEY, LONGEST_TEXT, check_key, check_priority, check_properties, check_text
@@ -117,12 +117,12 @@ def steps(lines: Iterable[bytes | str], records: int = STEP_RECORDS, size: int =
 
 
 def _take(step: Step, number: int, line: bytes | str) -> None:
+    if number == 1:
+        step.expected = _expected(line)
+        return
     record: Any = None
     try:
         record = json.loads(line)
-        if number == 1:
-            step.expected = _check_header(record)
-            return
         take = _RECORDS.get(record["record"])
         if take is None:
             raise ValueError(f"there is no record {record['record']!r}")
@@ -172,12 +172,20 @@ def _check(record: dict[str, Any]) -> None:
         check_properties("the properties of a reference", reference.get("properties") or {})
 
 
-def _check_header(record: dict[str, Any]) -> int:
-    if record.get("format") != FORMAT:
-        raise ValueError("it does not begin a file that `detent graph export --format jsonl` wrote")
-    if record.get("version") != VERSION:
-        raise ValueError(f"it has version {record.get('version')!r} of the format; this Detent reads {VERSION}")
-    return int(record.get("items", 0))
+def _expected(line: bytes | str) -> int:
+    """How many items the file has, by its first line."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise NoExport
+    version, items = record.get("version"), record.get("items", 0)
+    if version != VERSION:
+        raise LineRefused(1, f"it has version {version!r} of the format; this Detent reads {VERSION}")
+    if not isinstance(items, int):
+        raise LineRefused(1, f"{items!r} is no number of items")
+    return items
 
 
 def _lifecycle(step: Step, _: int, record: dict[str, Any]) -> None:

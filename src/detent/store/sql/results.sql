@@ -58,3 +58,19 @@ titled AS (
     ORDER BY title, belongs, length(key), key
 )
 SELECT title, kind_id, key FROM titled ORDER BY belongs, length(title), title LIMIT %(limit)s;
+
+-- name: unknown_categories
+-- Which of these keys are no category's: none has it, nothing refers to it, and it stands for no other.
+SELECT asked.key FROM unnest(%(keys)s::text[]) AS asked (key)
+WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND item.key = asked.key)
+  AND NOT EXISTS (SELECT FROM reference
+                  WHERE reference.kind_id = ANY (%(kinds)s::integer[]) AND reference.key = asked.key)
+  AND NOT EXISTS (SELECT FROM alias WHERE alias.kind_id = ANY (%(kinds)s::integer[]) AND alias.key = asked.key);
+
+-- name: similar_categories
+-- Keys to choose a suggestion from: some that begin alike, and some of all, which are all where there are few.
+SELECT item.key FROM unnest(%(kinds)s::integer[]) AS kind (id) CROSS JOIN LATERAL (
+    (SELECT key FROM item WHERE kind_id = kind.id AND key >= %(start)s AND key < %(end)s ORDER BY key LIMIT 500)
+    UNION
+    (SELECT key FROM item WHERE kind_id = kind.id ORDER BY key LIMIT 500)
+) AS item;

@@ -11,6 +11,9 @@ from detent.knowledge.query import Query
 from detent.store import arrays
 from detent.store.database import Connection, fetch
 
+LONGEST_WORD = 2046
+"""In bytes; PostgreSQL leaves out what is longer, in texts and in queries."""
+
 Need = Sequence[Sequence[frozenset[str]]]
 """Of each of these, for one: all of these lexemes."""
 
@@ -114,7 +117,7 @@ class _Parts:
         """Notes on phrases and exclusions that have no word to look for."""
         texts = [*query.sought[len(query.words) :], *query.excluded]
         empty = [text for text in texts if not any(self._found[language][text].condition for language in languages)]
-        return [f"“{text}” has only words that are too common to be looked for, and is not heeded." for text in empty]
+        return [f"“{text}” has only words that are too common or too long, and is not heeded." for text in empty]
 
 
 def _texts(query: Query) -> list[str]:
@@ -132,8 +135,7 @@ def _least(part: _Part) -> list[frozenset[str]]:
 def _why_nothing(query: Query, kinds: bool) -> str:
     if not kinds:
         return "There is nothing to search: no source has brought anything of these kinds yet."
-    if query.sought:
-        return "The query has only words that are too common, or signs; there is nothing to look for."
-    if query.excluded:
-        return "The query only says what must not occur; it needs at least one word to look for."
-    return "The query is empty."
+    words = [word for text in query.sought for word in text.split()]
+    if words and all(len(word.encode()) > LONGEST_WORD for word in words):
+        return f"The query has only words of more than {LONGEST_WORD:,} bytes, which are not looked for."
+    return query.lack or "The query has only words that are too common or too long, or signs; none is looked for."
