@@ -105,12 +105,16 @@ class Shift:
             return
         self._asked_later = time.monotonic()
         await self._count_later()
+        self._display.note(await self._all_that_is_left())
+
+    async def _all_that_is_left(self) -> str | None:
+        """What the crew waits for, if it has nothing else to do."""
         left = await remaining(self._opened.store, self._duties)
-        only_later = left.later and not left.now and not left.working and left.first_due
-        if left.working and not left.now:
-            self._display.note(await self._in_other_hands())
-        else:
-            self._display.note(waiting(left.later, left.first_due) if only_later and left.first_due else None)
+        if left.now:
+            return None
+        if left.working:
+            return await self._in_other_hands()
+        return waiting(left.later, left.first_due) if left.first_due else None
 
     async def _in_other_hands(self) -> str | None:
         """Who has what is left, if that is nobody of this crew."""

@@ -13,6 +13,7 @@ from detent.configuration.values import nearest
 from detent.knowledge.filters import Filters
 from detent.store.database import Connection, Database, fetch
 from detent.store.kinds import Kinds
+from detent.store.values import beginning_like
 
 MOST_NAMED = 20_000
 """How many items are named one by one; of more, those are looked at that the search finds."""
@@ -119,8 +120,7 @@ class Filtering:
         return [await self._no_category(row.key, kinds) for row in rows]
 
     async def _no_category(self, key: str, kinds: Sequence[int]) -> str:
-        start = key[: max(1, len(key) // 3)]
-        parameters = {"kinds": kinds, "start": start, "end": start + "\U0010ffff"}
+        parameters = {"kinds": kinds, **beginning_like(key)}
         known = {row.key: row.key for row in await self._database.fetch("similar_categories", parameters)}
         meant = nearest(key, known)
         return f"There is no category {key!r}." + (f" Did you mean {meant!r}?" if meant is not None else "")

@@ -14,7 +14,7 @@ from detent.lifecycle import Trouble
 from detent.store.database import Database
 from detent.store.journal import Entry
 from detent.store.kinds import Kind, Kinds, unknown
-from detent.store.values import check_key
+from detent.store.values import beginning_like, check_key
 
 
 @dataclass(frozen=True)
@@ -162,9 +162,7 @@ class Listing:
         )
 
     async def _unknown_key(self, key: str) -> UnknownName:
-        start = key[: max(1, len(key) // 3)]
-        parameters = {"start": start, "end": start + "\U0010ffff"}
-        alike = [row.key for row in await self._database.fetch("similar_keys", parameters)]
+        alike = [row.key for row in await self._database.fetch("similar_keys", beginning_like(key))]
         nearest = max(alike, key=lambda each: difflib.SequenceMatcher(None, key, each).ratio(), default=None)
         hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
         return UnknownName(f"There is no item with the key {key!r}.{hint}")

@@ -40,6 +40,12 @@ def check_text(what: str, text: str | None) -> None:
         raise Unstorable(f"{what} has half a surrogate pair at character {error.start}") from None
 
 
+def beginning_like(key: str) -> dict[str, str]:
+    """Between which keys those are that begin like this one: what may have been meant where nothing has it."""
+    start = key[: max(1, len(key) // 3)]
+    return {"start": start, "end": start + "\U0010ffff"}
+
+
 def check_key(what: str, key: str) -> None:
     if isinstance(key, str) and key.isascii() and 0 < len(key) <= LONGEST_KEY and "\x00" not in key:
         return  # nearly all are like this, and there may be millions

@@ -37,19 +37,19 @@ class Models:
     async def all(self) -> list[Model]:
         return [Model(*row) for row in await self._database.fetch("models")]
 
-    async def in_role(self, role: str) -> Model | None:
-        return next((model for model in await self.all() if model.role == role), None)
+    async def in_role(self, *roles: str) -> Model | None:
+        """The model in the first of these roles that one has."""
+        models = {model.role: model for model in await self.all()}
+        return next((models[role] for role in roles if role in models), None)
 
     async def wanted(self) -> Model | None:
         """The model that was registered last: the next one, or else the current one."""
-        roles = {model.role: model for model in await self.all()}
-        return roles.get("next") or roles.get("current")
+        return await self.in_role("next", "current")
 
     async def unfilled(self) -> Model | None:
         """The model that texts may lack a vector of: the next one, or the current one when another was to take its
         place and does not."""
-        roles = {model.role: model for model in await self.all()}
-        return roles.get("next") or (roles.get("current") if await self._database.fetch("set_aside") else None)
+        return await self.in_role("next", *(["current"] if await self._database.fetch("set_aside") else []))
 
     async def join(self, provider: str, name: str, dimensions: int) -> Model:
         """The model of this name in the role that it has; registered only if nobody has done that."""
