@@ -165,11 +165,20 @@ async def test_a_vector_of_a_part_that_is_leaving_is_taken_along(shelf: Shelf, m
     await shelf.check(numbers)
 
 
-async def test_one_merges_at_a_time(shelf: Shelf) -> None:
+async def test_one_merges_at_a_time(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who meets another leaves it the work, even where both do: then the next round does it."""
     await shelf.put(range(1, 101))
-    steps = await asyncio.gather(*(shelf.vectors.merge(shelf.model, at_least=100) for _ in range(4)))
-    assert True in steps
+    build, built = merge._build, []
+
+    async def once(connection: Any, *arguments: Any) -> int:
+        built.append(arguments)
+        assert not await shelf.vectors.merge(shelf.model, at_least=100)
+        return await build(connection, *arguments)
+
+    monkeypatch.setattr(merge, "_build", once)
+    await asyncio.gather(*(shelf.vectors.merge(shelf.model, at_least=100) for _ in range(4)))
     await shelf.merge()
+    assert len(built) == 1
     assert shape(await shelf.roles()) == ["full 100 indexed", "fresh 0"]
     await shelf.check(range(1, 101))
 
