@@ -16,6 +16,7 @@ from detent.search import Answer
 from detent.store import Stage
 from detent.store.filtering import _CONDITIONS, _MATCHING
 from detent.store.statements import SQL
+from detent.store.texts import searching
 
 if TYPE_CHECKING:
     from tests.search.conftest import Library
@@ -120,10 +121,24 @@ async def test_a_rare_phrase_far_away_is_found_without_reading_what_is_nearer(
     assert keys(await library.search.search('flowers "golden pistons"', mode=mode)) == []
 
 
+async def test_where_not_all_can_be_compared_with_a_phrase_those_that_were_are_found(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told once, and what was not compared is not read by way of the nearest either."""
+    monkeypatch.setattr(searching, "VERIFIED", 2000)
+    sections = [Child("Section", f"s/{n}", Node("", "brass engine pistons")) for n in range(4000)]
+    await put(library, "far", Node("far"), *sections)
+    await library.put("near", "Brass pistons, brass pistons.")
+    await library.tend()
+    texts = await judged(library, monkeypatch)
+    answer = await library.search.search('engine "brass pistons"')
+    assert (keys(answer), answer.notes, texts) == (["near"], (searching.NOT_ALL_COMPARED,), [])
+
+
 async def test_where_many_have_a_phrase_each_text_is_compared_once_and_an_end_is_told(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("detent.search.meaning.MOST_HAVING", 2)
+    monkeypatch.setattr("detent.search.phrases.MOST_HAVING", 2)
     await library.put("near", *(f"A garden with flowers, number {number}." for number in range(130)))
     for number in range(3):
         await library.put(f"far/{number}", f"The lorry's engine has {number} brass pistons.")

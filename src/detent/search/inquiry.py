@@ -15,12 +15,14 @@ Ranking = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What is asked for, where, and what is to be told with the answer."""
+    """What is asked for, where, and what is to be told with the answer. `met`: all that is there has the phrases of
+    the query, and nothing that it excludes."""
 
     query: Query
     limit: int
     scope: Scope
     notes: dict[str, None]
+    met: bool = False
 
 
 class Found(NamedTuple):

@@ -15,6 +15,7 @@ from detent.errors import DatabaseAway, DetentError, UnknownName
 from detent.knowledge.filters import Filters
 from detent.knowledge.fusion import Fused, fuse
 from detent.knowledge.query import Query, parse
+from detent.search import phrases
 from detent.search.account import Account
 from detent.search.answer import Answer, Hit, Suggestion
 from detent.search.inquiry import Ask, Found, Inquiry, Ranking
@@ -139,6 +140,10 @@ class Search:
         vector = await self._embedded(" ".join(inquiry.query.sought), model)
         return Meaning(self._store, inquiry, model, vector)
 
+    async def narrowed(self, inquiry: Inquiry) -> Inquiry:
+        """The inquiry, among those alone that have its phrases where these are few."""
+        return await phrases.narrowed(self._store, inquiry)
+
     async def _answer(self, hits: Sequence[Hit], filters: Filters | None, notes: dict[str, None]) -> Answer:
         """If there are no hits, it is told which of the categories there are not."""
         if not hits and filters is not None:
@@ -252,6 +257,7 @@ class _Asking:
         self._meaning: Meaning | None = None
         self._silent: set[str] = set()
         """Parts that cannot answer, and are not asked again."""
+        self._narrowed = False
 
     def rankings(self, names: Sequence[str]) -> Ask:
         async def ask(depth: int) -> Found:
@@ -262,10 +268,13 @@ class _Asking:
         return ask
 
     async def semantic(self, scope: Scope, depth: int) -> Ranking:
-        return await self._ask("semantic", replace(self._inquiry, scope=scope), depth)
+        return await self._ask("semantic", await self._search.narrowed(replace(self._inquiry, scope=scope)), depth)
 
     async def _together(self, names: Sequence[str], depth: int) -> dict[str, Ranking]:
         """The rankings of these parts. If the database is away for one, the others are not waited for."""
+        if "semantic" in names and not self._narrowed:
+            self._inquiry = await self._search.narrowed(self._inquiry)
+            self._narrowed = True
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {name: group.create_task(self._ask(name, self._inquiry, depth)) for name in names}

@@ -11,7 +11,8 @@ import pytest
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
 from detent.store.texts import Texts, postings
-from detent.store.texts.reading import WAITING
+from detent.store.texts.reading import WAITING, Reader, Reading
+from detent.store.texts.searching import RECOUNTED
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Shelf
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
 async def found(shelf: Shelf, query: str, *, limit: int = 10, kinds: Collection[int] | None = None) -> list[int]:
     return [hit.item_id for hit in (await shelf.texts.search(parse(query), limit=limit, kinds=kinds)).hits]
+
+
+def note_what_is_read(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[bool]]:
+    """Of each reading of texts, which of them are counted."""
+    read, noted = Reader.read, []
+
+    async def note(self: Reader, numbers: Sequence[int], counted: Sequence[bool], *size: int) -> Reading:
+        noted.append(counted)
+        return await read(self, numbers, counted, *size)
+
+    monkeypatch.setattr(Reader, "read", note)
+    return noted
 
 
 @pytest.mark.parametrize("indexed", [False, True])
@@ -121,6 +134,26 @@ async def test_a_check_is_asked_about_the_best_until_there_are_enough(shelf: She
     assert {hit.item_id for hit in (await texts.search(parse("heron"), limit=9, check=check)).hits} == chosen
 
 
+async def test_what_does_not_pass_the_check_is_not_counted(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was, and used up what may be counted, so that what passed had less than its score."""
+    monkeypatch.setattr(postings, "SMALL", 1)
+    chance = random.Random(4)
+    texts = {f"{n}": " ".join(chance.choices(["heron", "reed", "water", "mud"], k=20)) for n in range(4000)}
+    items = shelf.put_many(texts)
+    await shelf.settle()
+    chosen = set(items[::20])
+
+    async def check(_: Connection, asked: Sequence[int]) -> Collection[int]:
+        return chosen.intersection(asked)
+
+    looked_at = note_what_is_read(monkeypatch)
+    found = await Texts(shelf.store.database, budget=400).search(parse("heron reed mud"), limit=10, check=check)
+    assert 0 < sum(sum(counted) for counted in looked_at) <= len(chosen)
+    plain = shelf.plain(["heron", "reed", "mud"])
+    best = sorted((plain[item] for item in chosen), reverse=True)
+    assert [hit.score for hit in found.hits] == pytest.approx(best[:10])
+
+
 async def test_of_a_common_word_only_the_budget_is_read(shelf: Shelf) -> None:
     texts = Texts(shelf.store.database, budget=2000)
     rare = [f"{n}" for n in range(0, 30_000, 3000)]
@@ -199,7 +232,9 @@ async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, mon
     asked = words[:5]
     plain = shelf.plain(asked)
     best = sorted(plain.values(), reverse=True)
+    looked_at = note_what_is_read(monkeypatch)
     answer = await Texts(shelf.store.database, budget=400).search(parse(" ".join(asked)), limit=60, exact=20)
+    assert sum(len(counted) for counted in looked_at) <= 2 * RECOUNTED
     scores = [hit.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in answer.hits)

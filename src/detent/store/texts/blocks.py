@@ -53,7 +53,7 @@ class Part:
 
 def build(texts: Sequence[int], found: Occurrences) -> Block:
     """A block of these texts, whose ids ascend."""
-    return _pack(np.asarray(texts, np.int64), lengths(found, len(texts)), found)
+    return _pack(np.asarray(texts, np.int64), lengths(found.text, found.times, len(texts)), found)
 
 
 def merge(parts: Sequence[Part]) -> Block | None:

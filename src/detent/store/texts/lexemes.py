@@ -69,18 +69,29 @@ def words_of(vector: bytes) -> Words:
 
 def tally(vectors: Sequence[bytes], terms: Sequence[str]) -> tuple[Integers, Integers]:
     """How often each of these terms occurs in each of the vectors' texts, and how long the texts are."""
-    found = read(vectors)
-    columns = {term.encode(): column for column, term in enumerate(terms)}
-    column = np.array([columns.get(term, -1) for term in found.terms], np.int64)[found.term]
     times = np.zeros((len(vectors), len(terms)), np.int64)
-    known = column >= 0
-    times[found.text[known], column[known]] = found.times[known]
-    return times, lengths(found, len(vectors))
+    words = np.zeros(len(vectors), np.int64)
+    for first, some in _portions(vectors):
+        buffer = b"".join(some)
+        text, start, end, many = _scan(buffer, np.array([len(vector) for vector in some]))
+        for column, term in enumerate(terms):
+            found = _that_are(term.encode(), buffer, start, end)
+            times[text[found] + first, column] = many[found]
+        words[first : first + len(some)] = lengths(text, many, len(some))
+    return times, words
 
 
-def lengths(found: Occurrences, texts: int) -> Integers:
-    """How many words each text has."""
-    return np.minimum(np.bincount(found.text, found.times, texts), LONGEST).astype(np.int64)
+def _that_are(term: bytes, buffer: bytes, start: Integers, end: Integers) -> Integers:
+    """Which of the lexemes that start and end there are this term."""
+    data = np.frombuffer(buffer, np.uint8)
+    long = np.flatnonzero(end - start == len(term))
+    same: npt.NDArray[np.bool_] = data[start[long][:, None] + np.arange(len(term))] == np.frombuffer(term, np.uint8)
+    return long[np.all(same, axis=1)]
+
+
+def lengths(text: Integers, times: Integers, texts: int) -> Integers:
+    """How many words each text has, of what occurs how often in which."""
+    return np.minimum(np.bincount(text, times, texts), LONGEST).astype(np.int64)
 
 
 def _portions(vectors: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:

@@ -33,10 +33,13 @@ RECOUNTED = 200
 """After so many texts that were counted anew, no more are, even if one of them might be better."""
 
 _MARGIN = 12
-"""How many more texts than are wanted are counted anew at first, where many may be better than they seem."""
+"""How many more texts than are wanted are counted anew at first, where many may be better than they seem; after that
+as many as before and these again."""
 
-VERIFIED = 20_000
+VERIFIED = 10_000
 """How many candidates are looked at for a phrase or an exclusion."""
+
+NOT_ALL_COMPARED = f"Only the best {VERIFIED:,} candidates were compared with the query's phrases."
 
 Check = Callable[[Connection, Sequence[int]], Awaitable[Some[int]]]
 """Which of these items may be found; asked about the best, in order, on the search's own connection."""
@@ -140,9 +143,9 @@ class _Search:
         self._collection = _collection(postings, waiting)
         few = await self._reader.few(self._wanted.allowed)
         if few is not None:
-            self._hits = await self._hits_of(few)
+            self._hits = await self._checked(self._hits_of(few))
         else:
-            self._hits = await self._hits_of(waiting)
+            self._hits = await self._checked(self._hits_of(waiting))
             await self._search_blocks(postings, budget)
         hits = heapq.nsmallest(self._wanted.limit, self._hits, key=lambda hit: (-hit.score, hit.item_id))
         return TextHits(tuple(hits), self._question.lexemes, tuple(self._notes), postings.entries_read, self._bound())
@@ -177,15 +180,17 @@ class _Search:
         while done < len(candidates.places):
             if done >= len(ordered.places):
                 ordered = candidates.best(len(candidates.places))
-            done = await self._look_at(postings, ordered, slice(done, min(done + size, len(ordered.places))))
+            stop = min(done + size, len(ordered.places))
+            done = await self._look_at(postings, ordered, slice(done, stop))
             if self._is_enough():
                 return True
-            size = min(2 * size, 2000)
+            if done == stop:  # otherwise they were too many to be counted at once, and others need not be looked at yet
+                size = min(2 * size, 2000)
         return False
 
     def _is_enough(self) -> bool:
         if self._question.conditional and self._verified >= VERIFIED:
-            self._notes.append(f"Only the best {VERIFIED:,} candidates were compared with the query's phrases.")
+            self._notes.append(NOT_ALL_COMPARED)
             return True
         return self._certain and len(self._hits) >= self._wanted.limit
 
@@ -193,22 +198,27 @@ class _Search:
         """Take hits from these candidates; returns where to go on. The first are taken by their true scores, the
         others by what was read of them, once they need not be looked at more closely."""
         numbers = await postings.texts_at(ordered.places[some])
-        floors = dict(zip(numbers, ordered.floors[some].tolist(), strict=True))
-        counted = ~ordered.exact[some] & (not self._certain)
-        uncounted = np.flatnonzero(counted)[self._wanted.exact + _MARGIN :]
+        order = np.arange(some.start, some.stop)
+        self._verified += len(numbers)
+        if self._wanted.check is not None:  # before any is counted, which takes longer
+            passing = await self._passing(numbers)
+            order = order[[number in passing for number in numbers]]
+            numbers = [number for number in numbers if number in passing]
+        floors = dict(zip(numbers, ordered.floors[order].tolist(), strict=True))
+        counted = ~ordered.exact[order] & (not self._certain)
+        uncounted = np.flatnonzero(counted)[self._wanted.exact + _MARGIN + self._recounted :]
         first = int(uncounted[0]) if len(uncounted) else len(numbers)
         counted[first:] = False
-        self._verified += len(numbers)
         self._recounted += int(counted.sum())
-        found = await self._hits_of(await self._reader.read(numbers, counted.tolist()), floors)
+        found = self._hits_of(await self._reader.read(numbers, counted.tolist()), floors)
         sure = set(numbers[:first])
         self._hits += [hit for hit in found if hit.text_id in sure]
-        following = int(some.start) + first
+        following = int(order[first]) if first < len(order) else int(some.stop)
         self._certain |= self._recounted >= RECOUNTED or self._none_is_better(ordered, following)
         if not self._certain:
             return following
         self._hits += [hit for hit in found if hit.text_id not in sure]
-        return int(some.start) + len(numbers)
+        return int(some.stop)
 
     def _none_is_better(self, ordered: Candidates, following: int) -> bool:
         """Whether no candidate from that one on can be better than the best hits."""
@@ -216,7 +226,7 @@ class _Search:
         exact = self._wanted.exact
         return len(self._hits) >= exact and heapq.nlargest(exact, (hit.score for hit in self._hits))[-1] >= bound
 
-    async def _hits_of(self, reading: Reading, floors: Mapping[int, float] | None = None) -> list[TextHit]:
+    def _hits_of(self, reading: Reading, floors: Mapping[int, float] | None = None) -> list[TextHit]:
         """Those of the texts that are wanted and allowed. Those that were not counted have what was read of them: it
         is never more than their score, so that none comes before one that was counted and is better."""
         scores = {**(floors or {}), **reading.scores(self._collection)}
@@ -227,10 +237,22 @@ class _Search:
         ]
         if self._wanted.allowed is not None:
             found = [hit for hit in found if hit.item_id in self._wanted.allowed]
-        if self._wanted.check is not None and found:
-            passing = set(await self._wanted.check(self._connection, [hit.item_id for hit in found]))
-            found = [hit for hit in found if hit.item_id in passing]
         return found
+
+    async def _checked(self, hits: list[TextHit]) -> list[TextHit]:
+        passing = await self._check([hit.item_id for hit in hits])
+        return [hit for hit in hits if hit.item_id in passing]
+
+    async def _passing(self, numbers: Sequence[int]) -> set[int]:
+        """Which of these texts are still there, wanted, and pass the check."""
+        reading = await self._reader.read(numbers, [False] * len(numbers))
+        items = {text.item_id: text.text_id for text in reading.texts if text.wanted}
+        return {items[item] for item in await self._check(list(items))}
+
+    async def _check(self, items: Sequence[int]) -> set[int]:
+        if self._wanted.check is None or not items:
+            return set(items)
+        return set(await self._wanted.check(self._connection, items))
 
     async def _places_allowed(self, postings: Postings, budget: int) -> Flags | None:
         """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
