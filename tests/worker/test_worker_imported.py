@@ -10,7 +10,8 @@ from detent import Source
 from detent.application.exporting import export, import_file
 from detent.lifecycle import PASSAGE
 from detent.search import Search
-from detent.store import Store
+from detent.store import Stage, Store
+from detent.worker.duty import embeddable
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench
@@ -58,6 +59,20 @@ async def test_what_is_imported_into_an_empty_database_is_embedded_and_found(
         assert await elsewhere.states() == {"cat": "ready", "ship": "ready"}
         assert await found(other, "a pet that hunts mice") == "cat"
         assert await other.tallies.check() == []
+
+
+async def test_all_processes_find_what_can_be_embedded_though_one_has_everything_in_hand(
+    bench: Bench, make_database: Callable[[], str], tmp_path: Path
+) -> None:
+    """A process that came later, or in the place of another, found nothing to do for as long as it lived."""
+    await write(bench, tmp_path / "notes.jsonl", **TEXTS)
+    async with Store(make_database()) as other:
+        await import_file(other, tmp_path / "notes.jsonl", lambda *_: None)
+        first = await embeddable(other)
+        assert len(await other.claim(Stage(PASSAGE, "linked"), owner="another", limit=10)) == 2
+        second = await embeddable(other)
+    assert [(source.name, list(source.lifecycles)) for source in first] == [("notes", ["Note"])]
+    assert [(source.name, list(source.lifecycles)) for source in second] == [("notes", ["Note"])]
 
 
 async def test_what_is_imported_over_itself_stays_embedded_unless_its_text_is_another(

@@ -22,7 +22,7 @@ from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
-from detent.worker.duty import duties, waiting_to_be_embedded
+from detent.worker.duty import duties, embeddable
 from detent.worker.patience import patiently
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ class AsyncDetent:
         is raised at the end; its `report` is the one that would have been returned.
         """
         found = await self._discover()
-        sources = self.sources or await waiting_to_be_embedded(self.store)
+        sources = self.sources or await embeddable(self.store)
         kinds = await declare(self.store, sources)
         async with work_here(self.store, sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)

@@ -121,10 +121,10 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare
-    from detent.worker.duty import duties, waiting_to_be_embedded
+    from detent.worker.duty import duties, embeddable
 
     project = _project(opened)
-    sources = _declared(opened, project) or await waiting_to_be_embedded(opened.store)
+    sources = _declared(opened, project) or await embeddable(opened.store)
     if not sources:
         raise InvalidSource(_nothing_declared(opened, project))
     _require_stages(opened, project, sources)

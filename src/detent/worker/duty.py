@@ -55,14 +55,13 @@ async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, st
     return kinds
 
 
-async def waiting_to_be_embedded(store: Store) -> list[Source]:
-    """Sources as the database knows them, with the labels whose items wait for their vectors: what a worker can do
-    where no module declares a source, as for a graph that was imported."""
-    kinds = {(kind.source, kind.label): kind for kind in await store.kinds.select()}
+async def embeddable(store: Store) -> list[Source]:
+    """Sources as the database knows them, with the labels whose items can be embedded: what a worker can do where no
+    module declares a source, as for a graph that was imported. It does not depend on what waits at this moment, so
+    that all processes of a crew find the same."""
     found: dict[str, dict[str, Lifecycle]] = {}
-    for line in await store.count_by_state():
-        kind = kinds[line.source, line.label]
-        if line.count and line.state == waiting_state(kind.lifecycle, STAGE):
+    for kind in await store.kinds.select():
+        if waiting_state(kind.lifecycle, STAGE) is not None:
             found.setdefault(kind.source, {})[kind.label] = kind.lifecycle
     return [Source(name, lifecycles) for name, lifecycles in found.items()]
 

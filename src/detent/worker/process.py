@@ -18,7 +18,7 @@ from detent.configuration import Configuration, Project, load
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
-from detent.worker.duty import waiting_to_be_embedded
+from detent.worker.duty import embeddable
 from detent.worker.lifeline import watch
 from detent.worker.memory import collect_seldom
 from detent.worker.modules import load_sources
@@ -36,7 +36,7 @@ async def work(spec: Spec) -> int:
     collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = declared or await waiting_to_be_embedded(store)
+        sources = declared or await embeddable(store)
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))
