@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import detent
-from detent.lifecycle import ARTICLE, TOPIC, RetryPolicy
+from detent.lifecycle import ARTICLE, PASSAGE, TOPIC, RetryPolicy
 
 Result = subprocess.CompletedProcess[str]
 
@@ -133,11 +133,35 @@ def test_show_tells_where_an_item_is_and_why(said: Callable[..., Result]) -> Non
 def test_the_names_of_the_storys_fields(document: Callable[..., Any]) -> None:
     story = document("show", "page 2")
 
-    assert set(story) == {"item", "lifecycle", "changed", "title", "error_at", "lease", "checkpoint", "history"}
+    fields = {"item", "lifecycle", "changed", "title", "alias_of", "embedding", "error_at", "lease", "checkpoint"}
+    assert set(story) == {*fields, "history"}
     assert set(story["item"]) == ITEM
     assert set(story["lease"]) == {"owner", "deadline", "token"}
     entry = {"at", "from_state", "to_state", "attempt", "token", "took", "owner", "reason"}
     assert [set(each) for each in story["history"]] == [entry]
+
+
+def test_show_tells_where_a_redirect_leads(
+    wiki: detent.Detent, said: Callable[..., Result], document: Callable[..., Any]
+) -> None:
+    [item] = wiki.claim(ARTICLE, "discovered", owner="somebody", limit=1)
+    wiki.settle([(item, detent.Done(alias_of="page 9"))])
+
+    assert "Leads to  page 9" in said("show", item.key).stdout
+    assert document("show", item.key)["alias_of"] == "page 9"
+
+
+def test_show_tells_what_an_item_was_embedded_with(
+    wiki: detent.Detent, said: Callable[..., Result], document: Callable[..., Any]
+) -> None:
+    wiki.declare("wiki", "Note", PASSAGE)
+    wiki.add("wiki", "Note", ["a note"])
+    [item] = wiki.claim(PASSAGE, "linked", owner="somebody")
+    wiki.settle([(item, detent.Done(embedding=detent.Embedding("own", "small", "abc")))])
+
+    assert "by own small; hash of the text abc" in said("show", "a note").stdout
+    expected = {"provider": "own", "model": "small", "content_hash": "abc", "hash": None}
+    assert document("show", "a note")["embedding"] == expected
 
 
 def test_a_key_of_several_items_asks_which(wiki: detent.Detent, said: Callable[..., Result]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from detent.application.connecting import Connected
+    from detent.knowledge import Embedding
     from detent.store import Entry, Story
 
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     lifecycle   its name
     changed     whether the content changed while a worker has the item
     title       the title of its node, or null
+    alias_of    the key that it leads to, if it is a redirect, or null
+    embedding   null, or: provider, model, content_hash, hash (of the text that was embedded)
     error_at    when it failed, or null
     lease       null, or: owner, deadline, token
     checkpoint  null, or what the source keeps there
@@ -83,11 +86,13 @@ def _about(story: Story) -> list[tuple[str, Any]]:
     lines = [
         ("Item", plain(f"{item.source}/{item.label}/{item.key}", style="bold")),
         ("Title", story.title),
+        ("Leads to", story.alias_of),
         ("State", f"{item.state}, since {moment(item.since)} ({ago(item.since)}); lifecycle {story.lifecycle}"),
         ("Added", moment(item.added_at)),
         ("Attempt", str(item.attempt) if item.attempt else None),
         ("Priority", str(item.priority)),
         ("Content hash", item.content_hash),
+        ("Embedded", _embedded(story)),
         ("Waits until", moment(item.not_before) if item.not_before else None),
         ("Held by", f"{story.owner}, until {moment(story.deadline)}" if story.owner and story.deadline else None),
         ("Changed", "yes, while being worked on; it goes round again" if story.changed else None),
@@ -97,6 +102,14 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         when = f" at {moment(story.error_at)}" if story.error_at else ""
         lines.append(("Error", plain(f"{item.error_kind}{when}: {item.error}", style=STYLES["failed"])))
     return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
+
+
+def _embedded(story: Story) -> str | None:
+    made = story.embedding
+    if made is None:
+        return None
+    by = " ".join(name for name in (made.provider, made.model) if name)
+    return f"by {by or 'a handler of yours'}; hash of the text {made.hash or made.content_hash or 'unknown'}"
 
 
 def _moves(history: list[Entry], arrow: str) -> Iterator[Text]:
@@ -112,6 +125,11 @@ def _moves(history: list[Entry], arrow: str) -> Iterator[Text]:
         yield plain(f"{moment(entry.at)}  {move:{width}}  attempt {entry.attempt}{took}, {by}{why}")
 
 
+def _as_data(made: Embedding) -> dict[str, str | None]:
+    own = str(made.hash) if made.hash else None
+    return {"provider": made.provider, "model": made.model, "content_hash": made.content_hash, "hash": own}
+
+
 def _document(story: Story) -> dict[str, Any]:
     lease = {"owner": story.owner, "deadline": story.deadline, "token": story.token} if story.owner else None
     return {
@@ -119,6 +137,8 @@ def _document(story: Story) -> dict[str, Any]:
         "lifecycle": story.lifecycle,
         "changed": story.changed,
         "title": story.title,
+        "alias_of": story.alias_of,
+        "embedding": _as_data(story.embedding) if story.embedding else None,
         "error_at": story.error_at,
         "lease": lease,
         "checkpoint": story.checkpoint,

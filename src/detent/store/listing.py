@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from detent.errors import UnknownName
+from detent.knowledge import Embedding
 from detent.lifecycle import Trouble
 from detent.store.database import Database
 from detent.store.journal import Entry
@@ -47,7 +48,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Story:
-    """All that is known of one item."""
+    """All that is known of one item. `alias_of` is the key that it is only another name of."""
 
     item: Listed
     lifecycle: str
@@ -56,6 +57,8 @@ class Story:
     deadline: datetime | None
     token: int | None
     title: str | None
+    alias_of: str | None
+    embedding: Embedding | None
     checkpoint: dict[str, Any] | None
     error_at: datetime | None
     history: list[Entry]
@@ -156,6 +159,8 @@ class Listing:
             deadline=row.deadline,
             token=row.token,
             title=row.title,
+            alias_of=row.alias_of,
+            embedding=_embedding(row),
             checkpoint=row.checkpoint,
             error_at=row.error_at,
             history=history,
@@ -166,6 +171,11 @@ class Listing:
         nearest = max(alike, key=lambda each: difflib.SequenceMatcher(None, key, each).ratio(), default=None)
         hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
         return UnknownName(f"There is no item with the key {key!r}.{hint}")
+
+
+def _embedding(row: Any) -> Embedding | None:
+    found = Embedding(row.provider, row.model, row.embedded_as, row.embedded_hash)
+    return None if found == Embedding() else found
 
 
 def _page(found: Sequence[tuple[Kind, Any]], limit: int) -> Page:

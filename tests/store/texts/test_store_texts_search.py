@@ -286,6 +286,12 @@ async def test_a_language_that_the_server_does_not_have_counts_as_simple(shelf: 
     assert list((await shelf.texts.snippets([item], parse("herons"), start="[", stop="]")).values()) == ["[herons]"]
 
 
+async def test_what_has_no_text_is_shown_by_its_title(shelf: Shelf) -> None:
+    item = shelf.put("a", "", title="The grey heron")
+    shown = await shelf.texts.snippets([item], parse("heron"), start="[", stop="]")
+    assert "grey [heron]" in shown[item]
+
+
 async def test_a_snippet_shows_the_match_wherever_it_is(shelf: Shelf) -> None:
     near = shelf.put("near", "All the herons stand in the water.", kind="english")
     far = shelf.put("far", "water " * 20_000 + "here a heron stands " + "water " * 20_000)

@@ -183,11 +183,15 @@ ORDER BY failure.kind, failure.item_id LIMIT %(limit)s;
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before, item.changed,
        failure.kind AS error_kind, failure.trouble, failure.message AS error, failure.at AS error_at,
-       lease.owner, lease.deadline, lease.token, node.title, checkpoint.data AS checkpoint
+       lease.owner, lease.deadline, lease.token, node.title, alias.to_key AS alias_of,
+       embedding.provider, embedding.model, embedding.content_hash AS embedded_as, embedding.hash AS embedded_hash,
+       checkpoint.data AS checkpoint
 FROM item
 LEFT JOIN failure ON failure.item_id = item.id
 LEFT JOIN lease ON lease.token = item.token AND lease.state = item.state
 LEFT JOIN node ON node.item_id = item.id
+LEFT JOIN alias ON alias.kind_id = item.kind_id AND alias.key = item.key
+LEFT JOIN embedding ON embedding.item_id = item.id
 LEFT JOIN checkpoint ON checkpoint.item_id = item.id
 WHERE item.id = %(id)s;
 

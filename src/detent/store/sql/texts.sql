@@ -170,19 +170,20 @@ FROM read ORDER BY number;
 
 -- name: text_snippets
 -- The place in each item's text that shows what was looked for, marked; and the text's beginning. Of a long text,
--- what is around the first of the words is looked at.
-SELECT node.item_id, left(node.text, 400) AS beginning,
+-- what is around the first of the words is looked at; what has no text is shown by its title.
+SELECT node.item_id, left(shown.text, 400) AS beginning,
        ts_headline(text_kind.language::regconfig, translate(place.content, %(marks)s, ''),
                    websearch_to_tsquery(text_kind.language::regconfig, %(wanted)s), %(options)s) AS snippet
 FROM unnest(%(items)s::bigint[]) AS wanted (item_id)
 JOIN node ON node.item_id = wanted.item_id
 JOIN item ON item.id = node.item_id
 JOIN text_kind ON text_kind.kind_id = item.kind_id
+CROSS JOIN LATERAL (SELECT CASE WHEN node.text = '' THEN node.title ELSE node.text END AS text OFFSET 0) AS shown
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN octet_length(node.text) <= %(window)s THEN node.text
-                ELSE substr(node.text, greatest(1, coalesce((
+    SELECT CASE WHEN octet_length(shown.text) <= %(window)s THEN shown.text
+                ELSE substr(shown.text, greatest(1, coalesce((
                     SELECT min(found) FROM unnest(%(words)s::text[]) AS word,
-                           strpos(lower(left(node.text, %(reach)s)), word) AS found WHERE found > 0
+                           strpos(lower(left(shown.text, %(reach)s)), word) AS found WHERE found > 0
                 ), 1) - 300), %(window)s) END AS content
     OFFSET 0
 ) AS place;
