@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.store.texts import lexemes, merging, ranking
-from detent.store.texts.blocks import ENTRY, Block, Part, build, from_bits, mark, merge, to_bits
+from detent.store.texts.blocks import COMMON, ENTRY, Block, Part, build, from_bits, mark, merge, to_bits
 from detent.store.texts.merging import Size
 
 Words = Mapping[str, int]
@@ -81,6 +81,23 @@ def test_merging_keeps_the_living_and_their_words(parts: list[tuple[list[Words],
     assert set(lines(merged)) == expected(living)
     assert merged.terms == sorted({word.encode() for words in living.values() for word in words})
     assert merged.words == sum(min(times, 255) for words in living.values() for times in words.values())
+
+
+@given(texts.filter(bool), st.integers(0, 5))
+def test_the_common_terms_of_each_text_stand_beside_it(many: list[Words], short: int) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ranking, "SHORT", short)
+        block = block_of(many)
+    common = {term.decode(): int(number) for term, number in zip(block.terms, block.numbers, strict=True)}
+    assert {word for word, number in common.items() if number >= 0} == {
+        word for word in common if sum(word in words for words in many) > short
+    }
+    kept = np.frombuffer(block.common, COMMON)
+    assert len(block.offsets) == len(many) + 1
+    for words, start, stop in zip(many, block.offsets, block.offsets[1:], strict=False):
+        assert {(int(each["number"]), int(each["times"])) for each in kept[start:stop]} == {
+            (common[word], min(times, 255)) for word, times in words.items() if common[word] >= 0
+        }
 
 
 @given(st.lists(texts.filter(bool), min_size=1, max_size=3), st.integers(1, 30), st.floats(0.5, 500))

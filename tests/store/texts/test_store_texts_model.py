@@ -16,7 +16,7 @@ from psycopg.rows import namedtuple_row
 from detent.knowledge.query import Query
 from detent.lifecycle import NODE
 from detent.store import Store
-from detent.store.texts import Texts
+from detent.store.texts import Texts, ranking
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Shelf
@@ -84,9 +84,16 @@ async def play(conninfo: str, make_shelf: Any, many: list[tuple[Any, ...]]) -> N
             assert (held.texts, held.dead_texts, held.pending) == (living, 0, 0)
 
 
+@pytest.mark.parametrize("short", [1, 256])
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(many=st.lists(steps, min_size=30, max_size=120))
 def test_what_is_found_is_what_plain_arithmetic_finds(
-    make_database: Callable[[], str], shelf_class: Any, many: list[tuple[Any, ...]]
+    make_database: Callable[[], str],
+    shelf_class: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    short: int,
+    many: list[tuple[Any, ...]],
 ) -> None:
+    """Also where the words are common, so that most of what is found has to be counted."""
+    monkeypatch.setattr(ranking, "SHORT", short)
     asyncio.run(play(make_database(), shelf_class, many))

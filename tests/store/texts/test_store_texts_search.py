@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pytest
 
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
-from detent.store.texts import Texts, postings
-from detent.store.texts.reading import WAITING, Reader, Reading
-from detent.store.texts.searching import RECOUNTED
+from detent.store.texts import Texts, ranking
+from detent.store.texts.counting import COUNTED, Counting
+from detent.store.texts.reading import WAITING, Reader
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Shelf
@@ -22,15 +22,16 @@ async def found(shelf: Shelf, query: str, *, limit: int = 10, kinds: Collection[
     return [hit.item_id for hit in (await shelf.texts.search(parse(query), limit=limit, kinds=kinds)).hits]
 
 
-def note_what_is_read(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[bool]]:
-    """Of each reading of texts, which of them are counted."""
-    read, noted = Reader.read, []
+def note(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> list[int]:
+    """What a method is called with, all together."""
+    method = getattr(owner, name)
+    noted: list[int] = []
 
-    async def note(self: Reader, numbers: Sequence[int], counted: Sequence[bool], *size: int) -> Reading:
-        noted.append(counted)
-        return await read(self, numbers, counted, *size)
+    async def called(self: object, values: Iterable[int]) -> object:
+        noted.extend(values)
+        return await method(self, values)
 
-    monkeypatch.setattr(Reader, "read", note)
+    monkeypatch.setattr(owner, name, called)
     return noted
 
 
@@ -136,7 +137,7 @@ async def test_a_check_is_asked_about_the_best_until_there_are_enough(shelf: She
 
 async def test_what_does_not_pass_the_check_is_not_counted(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was, and used up what may be counted, so that what passed had less than its score."""
-    monkeypatch.setattr(postings, "SMALL", 1)
+    monkeypatch.setattr(ranking, "SHORT", 1)
     chance = random.Random(4)
     texts = {f"{n}": " ".join(chance.choices(["heron", "reed", "water", "mud"], k=20)) for n in range(4000)}
     items = shelf.put_many(texts)
@@ -146,9 +147,9 @@ async def test_what_does_not_pass_the_check_is_not_counted(shelf: Shelf, monkeyp
     async def check(_: Connection, asked: Sequence[int]) -> Collection[int]:
         return chosen.intersection(asked)
 
-    looked_at = note_what_is_read(monkeypatch)
+    counted = note(monkeypatch, Counting, "scores")
     found = await Texts(shelf.store.database, budget=400).search(parse("heron reed mud"), limit=10, check=check)
-    assert 0 < sum(sum(counted) for counted in looked_at) <= len(chosen)
+    assert 0 < len(counted) <= len(chosen)
     plain = shelf.plain(["heron", "reed", "mud"])
     best = sorted((plain[item] for item in chosen), reverse=True)
     assert [hit.score for hit in found.hits] == pytest.approx(best[:10])
@@ -223,7 +224,7 @@ async def test_the_best_are_exact_and_the_others_no_better(shelf: Shelf) -> None
 
 async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many may be better than they seem, what was not counted never comes before what was."""
-    monkeypatch.setattr(postings, "SMALL", 1)
+    monkeypatch.setattr(ranking, "SHORT", 1)
     words = [f"word{n}" for n in range(60)]
     chance = random.Random(3)
     texts = {f"{n}": " ".join(chance.choices(words, k=chance.randint(3, 9))) for n in range(4000)}
@@ -232,13 +233,15 @@ async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, mon
     asked = words[:5]
     plain = shelf.plain(asked)
     best = sorted(plain.values(), reverse=True)
-    looked_at = note_what_is_read(monkeypatch)
+    counted, looked_at = note(monkeypatch, Counting, "scores"), note(monkeypatch, Reader, "read")
     answer = await Texts(shelf.store.database, budget=400).search(parse(" ".join(asked)), limit=60, exact=20)
-    assert sum(len(counted) for counted in looked_at) <= 2 * RECOUNTED
+    assert 0 < len(counted) <= COUNTED
+    assert len(looked_at) == 60
     scores = [hit.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in answer.hits)
     assert sum(plain[hit.item_id] for hit in answer.hits[:10]) >= 0.9 * sum(best[:10])
+    assert [hit.score for hit in answer.hits[:20]] == pytest.approx([plain[hit.item_id] for hit in answer.hits[:20]])
 
 
 async def test_a_small_source_beside_a_large_one_is_read_whole(shelf: Shelf) -> None:

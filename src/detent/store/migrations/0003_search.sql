@@ -43,7 +43,9 @@ CREATE INDEX text_change_order ON text_change (text_id, gone);
 
 -- A block of the index: up to 65,536 texts of one kind. `texts` are their numbers, 8 bytes each, ascending from
 -- `first` to `last`; a text's place among them, from 0, is its ordinal. `lengths` are their numbers of words, 2 bytes
--- each, at most 65,535; `words` is their sum. `dead` has a bit for each text that is gone, the first in the lowest
+-- each, at most 65,535; `words` is their sum. `common` has, text after text, which of the block's common terms occur in
+-- it, 3 bytes each, little-endian: the term's number (2), how often (1); a text's begin at the place that `offsets` has
+-- for its ordinal, 4 bytes each, and end where the next one's begin. `dead` has a bit for each text that is gone, the first in the lowest
 -- bit, or nothing if none is; what it says is taken out of the rest when the block is merged with others.
 CREATE TABLE text_block (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -56,19 +58,24 @@ CREATE TABLE text_block (
     dead_words  bigint NOT NULL DEFAULT 0,
     texts       bytea NOT NULL,
     lengths     bytea NOT NULL,
+    offsets     bytea NOT NULL,
+    common      bytea NOT NULL,
     dead        bytea NOT NULL DEFAULT ''
 );
 ALTER TABLE text_block ALTER texts SET STORAGE EXTERNAL, ALTER lengths SET STORAGE EXTERNAL,
+                       ALTER offsets SET STORAGE EXTERNAL, ALTER common SET STORAGE EXTERNAL,
                        ALTER dead SET STORAGE EXTERNAL;
 
 -- Where a term occurs in a block: in `count` texts. `entries` has 5 bytes for each, little-endian: ordinal (2), how
 -- often (1, at most 255), the text's length (2); those where the term weighs most come first, so that the best are
--- read without the rest. The key begins with the block: a block is then written to the end of the index and taken
+-- read without the rest. One that is not always read whole is common in its block, and has a `number` there, from 0.
+-- The key begins with the block: a block is then written to the end of the index and taken
 -- from its beginning, however large the index is, and a search looks its few words up in each of the few blocks.
 CREATE TABLE posting (
     block_id    bigint NOT NULL,
     term        text COLLATE "C" NOT NULL,
     count       integer NOT NULL,
+    number      integer,
     entries     bytea NOT NULL,
     PRIMARY KEY (block_id, term)
 ) WITH (autovacuum_vacuum_scale_factor = 0.1);

@@ -34,15 +34,17 @@ JOIN text_kind ON text_kind.kind_id = item.kind_id;
 
 -- name: write_text_block
 -- A new block, without its postings.
-INSERT INTO text_block (kind_id, count, words, first, last, texts, lengths)
-VALUES (%(kind)s, %(count)s, %(words)s, %(first)s, %(last)s, %(texts)s, %(lengths)s)
+INSERT INTO text_block (kind_id, count, words, first, last, texts, lengths, offsets, common)
+VALUES (%(kind)s, %(count)s, %(words)s, %(first)s, %(last)s, %(texts)s, %(lengths)s, %(offsets)s, %(common)s)
 RETURNING id;
 
 -- name: write_postings
 -- A block's postings, whose entries come in a row.
-INSERT INTO posting (block_id, term, count, entries)
-SELECT %(block)s, line.term, line.count, substring(%(entries)s::bytea FROM 1 + 5 * line.before FOR 5 * line.count)
-FROM unnest(%(terms)s::text[], %(counts)s::integer[], %(befores)s::integer[]) AS line (term, count, before);
+INSERT INTO posting (block_id, term, count, number, entries)
+SELECT %(block)s, line.term, line.count, nullif(line.number, -1),
+       substring(%(entries)s::bytea FROM 1 + 5 * line.before FOR 5 * line.count)
+FROM unnest(%(terms)s::text[], %(counts)s::integer[], %(numbers)s::integer[], %(befores)s::integer[])
+     AS line (term, count, number, before);
 
 -- name: text_blocks_between
 -- The blocks that may have texts whose numbers are between these.
@@ -100,8 +102,8 @@ CROSS JOIN unnest(%(parts)s::text[]) AS part (text);
 SELECT id, kind_id, count, words, first, last, dead_count, dead_words, dead FROM text_block ORDER BY id;
 
 -- name: posting_counts
--- In how many texts of each block each of these terms occurs.
-SELECT block.id AS block, wanted.number::integer AS term, posting.count
+-- In how many texts of each block each of these terms occurs; and its number there if it is common.
+SELECT block.id AS block, wanted.number::integer AS term, posting.count, posting.number
 FROM text_block AS block
 CROSS JOIN unnest(%(terms)s::text[]) WITH ORDINALITY AS wanted (term, number)
 JOIN posting ON posting.block_id = block.id AND posting.term = wanted.term;
@@ -142,26 +144,38 @@ FROM unnest(%(blocks)s::bigint[], %(ordinals)s::integer[]) WITH ORDINALITY AS pl
 JOIN text_block ON text_block.id = place.block_id
 ORDER BY place.number;
 
+-- name: common_terms_at
+-- How long the texts at these places are, and which common terms of their blocks occur in them, how often. The two
+-- numbers of `offsets` are read byte by byte, since what PostgreSQL has for that is younger than some that are in use.
+SELECT place.number::integer AS number,
+       substring(text_block.lengths FROM 1 + 2 * place.ordinal FOR 2) AS length,
+       substring(text_block.common FROM 1 + 3 * span.start FOR 3 * (span.stop - span.start)) AS terms
+FROM unnest(%(blocks)s::bigint[], %(ordinals)s::integer[]) WITH ORDINALITY AS place (block_id, ordinal, number)
+JOIN text_block ON text_block.id = place.block_id
+CROSS JOIN LATERAL (
+    SELECT substring(text_block.offsets FROM 1 + 4 * place.ordinal FOR 8) AS bytes OFFSET 0
+) AS two
+CROSS JOIN LATERAL (
+    SELECT get_byte(two.bytes, 0) + (get_byte(two.bytes, 1) << 8) + (get_byte(two.bytes, 2) << 16)
+               + (get_byte(two.bytes, 3) << 24) AS start,
+           get_byte(two.bytes, 4) + (get_byte(two.bytes, 5) << 8) + (get_byte(two.bytes, 6) << 16)
+               + (get_byte(two.bytes, 7) << 24) AS stop
+    OFFSET 0
+) AS span
+ORDER BY place.number;
+
 -- name: judge_texts
 -- The texts that are still there, with their items: whether each is what the query wants; and the words of those
--- that are to be counted, as long as they are not more than so many bytes.
-WITH asked AS MATERIALIZED (
-    SELECT asked.number, node.item_id, item.kind_id, node.text_id, node.title, node.text,
-           kind.language, kind.condition, asked.counted
-           AND sum(octet_length(node.title) + octet_length(node.text))
-               FILTER (WHERE asked.counted) OVER (ORDER BY asked.number ROWS UNBOUNDED PRECEDING)
-               <= %(bytes)s AS counted
+-- that are to be counted.
+WITH read AS MATERIALIZED (
+    SELECT asked.number, node.item_id, item.kind_id, node.text_id, kind.condition, asked.counted,
+           CASE WHEN asked.counted OR kind.condition <> ''
+                THEN text_words(kind.language, node.title, node.text) END AS words
     FROM unnest(%(texts)s::bigint[], %(counted)s::boolean[]) WITH ORDINALITY AS asked (text_id, counted, number)
     JOIN node ON node.text_id = asked.text_id
     JOIN item ON item.id = node.item_id
     JOIN unnest(%(kinds)s::integer[], %(languages)s::text[], %(conditions)s::text[])
          AS kind (id, language, condition) ON kind.id = item.kind_id
-),
-read AS MATERIALIZED (
-    SELECT asked.number, asked.item_id, asked.kind_id, asked.text_id, asked.condition, asked.counted,
-           CASE WHEN asked.counted OR asked.condition <> ''
-                THEN text_words(asked.language, asked.title, asked.text) END AS words
-    FROM asked
 )
 SELECT item_id, kind_id, text_id,
        CASE WHEN condition = '' THEN true ELSE words @@ condition::tsquery END AS wanted,

@@ -2,7 +2,8 @@
 
 A block is written once. Its texts are numbered by ordinals, in the order of their ids. Of each term it has the texts
 where it occurs, those first where it weighs most, by this block's own average length; so whoever reads the beginning
-has the best of them, and knows how good the rest can be at most.
+has the best of them, and knows how good the rest can be at most. Of each text it has the common terms in it: what the
+beginnings of their long postings do not tell about one text can be looked up.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from detent.store.texts.lexemes import Integers, Occurrences, lengths
-from detent.store.texts.ranking import saturation
+from detent.store.texts.ranking import common, saturation
 
 MOST_TEXTS = 65_536
 MOST_WORDS = 1 << 23
 """What a block may have at most, so that merging some needs no more than a few hundred megabytes."""
 
 ENTRY = np.dtype([("ordinal", "<u2"), ("times", "u1"), ("length", "<u2")])
+COMMON = np.dtype([("number", "<u2"), ("times", "u1")])
+OFFSET = np.dtype("<u4")
 TEXT = np.dtype(">i8")
 LENGTH = np.dtype("<u2")
 
@@ -29,8 +32,8 @@ GRADES = 65_535
 
 
 @dataclass(frozen=True)
-class Block:
-    """What is written of a block, and of its postings: `counts` entries for each of `terms`, one after the other."""
+class Contents:
+    """The texts of a block, and its postings: `counts` entries for each of `terms`, one after the other."""
 
     texts: Integers
     lengths: Integers
@@ -44,10 +47,20 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Block(Contents):
+    """All that is written of a block: also the `numbers` of the terms that are common, -1 for the others; and those of
+    each text, from its offset on."""
+
+    numbers: Integers
+    common: bytes
+    offsets: Integers
+
+
+@dataclass(frozen=True)
 class Part:
     """A block as it is read to be merged."""
 
-    block: Block
+    block: Contents
     dead: npt.NDArray[np.bool_]
 
 
@@ -121,4 +134,17 @@ def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:
     ordinal = keys & 0xFFFF
     entries["ordinal"], entries["times"], entries["length"] = ordinal, keys >> 16 & 0xFF, words[ordinal]
     counts = np.bincount(keys >> 40, minlength=len(order)).astype(np.int64)
-    return Block(texts, words, [found.terms[number] for number in order], counts, entries.tobytes())
+    numbers = np.where(common(counts), np.cumsum(common(counts)) - 1, -1)
+    by_text, offsets = _by_text(numbers[keys >> 40], keys, len(texts))
+    terms = [found.terms[number] for number in order]
+    return Block(texts, words, terms, counts, entries.tobytes(), numbers, by_text, offsets)
+
+
+def _by_text(number: Integers, keys: Integers, texts: int) -> tuple[bytes, Integers]:
+    """The lines of common terms once more, text after text; and where each text's begin, and the last one's end."""
+    some = number >= 0
+    ordinal = keys[some] & 0xFFFF
+    ordered = np.sort(ordinal << 24 | number[some] << 8 | keys[some] >> 16 & 0xFF)
+    lines = np.empty(len(ordered), COMMON)
+    lines["number"], lines["times"] = ordered >> 8 & 0xFFFF, ordered & 0xFF
+    return lines.tobytes(), np.concatenate([[0], np.cumsum(np.bincount(ordinal, minlength=texts))])

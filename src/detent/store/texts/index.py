@@ -19,7 +19,20 @@ from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
 from detent.store.statements import SQL
 from detent.store.texts import merging
-from detent.store.texts.blocks import LENGTH, MOST_TEXTS, TEXT, Block, Part, build, from_bits, mark, merge, to_bits
+from detent.store.texts.blocks import (
+    LENGTH,
+    MOST_TEXTS,
+    OFFSET,
+    TEXT,
+    Block,
+    Contents,
+    Part,
+    build,
+    from_bits,
+    mark,
+    merge,
+    to_bits,
+)
 from detent.store.texts.lexemes import read
 
 LOCK = 0x0DE7E27_10
@@ -134,12 +147,15 @@ async def _write(connection: Connection, kind: int, block: Block) -> None:
         "last": int(block.texts[-1]),
         "texts": block.texts.astype(TEXT).tobytes(),
         "lengths": block.lengths.astype(LENGTH).tobytes(),
+        "offsets": block.offsets.astype(OFFSET).tobytes(),
+        "common": block.common,
     }
     rows = await fetch(connection, "write_text_block", parameters)
     postings = {
         "block": rows[0].id,
         "terms": arrays.texts(term.decode() for term in block.terms),
         "counts": arrays.integers(block.counts.tolist()),
+        "numbers": arrays.integers(block.numbers.tolist()),
         "befores": arrays.integers(_before(block.counts.tolist())),
         "entries": block.entries,
     }
@@ -156,7 +172,7 @@ def _before(counts: Iterable[int]) -> Iterable[int]:
 async def _read_part(connection: Connection, block: int) -> Part:
     (row,) = await fetch_binary(connection, "text_block", {"block": block})
     (packed,) = await fetch_binary(connection, "packed_postings", {"block": block})
-    contents = Block(
+    contents = Contents(
         np.frombuffer(row.texts, TEXT).astype(np.int64),
         np.frombuffer(row.lengths, LENGTH).astype(np.int64),
         packed.terms.split(b"\0")[:-1],

@@ -14,18 +14,17 @@ import numpy as np
 from detent.store import arrays
 from detent.store.database import Connection
 from detent.store.texts.asking import Question
-from detent.store.texts.blocks import ENTRY, TEXT, from_bits
+from detent.store.texts.blocks import COMMON, ENTRY, LENGTH, TEXT, from_bits
 from detent.store.texts.index import fetch_binary
-from detent.store.texts.ranking import Flags, Integers, Slices, share
-
-SMALL = 256
-"""Of a posting so many entries are read at least: in proportion, a small block beside large ones would hardly be."""
+from detent.store.texts.ranking import Flags, Integers, Slices, at_least, share
 
 
 class Postings:
     """The postings of a question's terms. Each time more of them are read, from where the last reading ended."""
 
-    def __init__(self, connection: Connection, question: Question, blocks: Sequence[Any], counts: Integers) -> None:
+    def __init__(
+        self, connection: Connection, question: Question, blocks: Sequence[Any], counts: Integers, numbers: Integers
+    ) -> None:
         self._connection = connection
         self._question = question
         searched = [number for number, block in enumerate(blocks) if block.kind_id in question.kinds]
@@ -38,6 +37,8 @@ class Postings:
         self._all = counts[searched]
         self._counts = np.where(self._wanted(), self._all, 0)
         """How many entries each block has of each term that is looked for in it."""
+        self._numbers = np.where(self._counts > 0, numbers[searched], -1)
+        """The numbers of those that are common there."""
         self._read = np.zeros_like(self._counts)
         self._pieces: dict[tuple[int, int], list[bytes]] = {}
         self.entries_read = 0
@@ -46,10 +47,12 @@ class Postings:
     def of(cls, connection: Connection, question: Question, blocks: Sequence[Any], counted: Sequence[Any]) -> Self:
         """The postings of these blocks, of which it was counted how often they have each term."""
         counts = np.zeros((len(blocks), len(question.terms)), np.int64)
-        numbers = {block.id: number for number, block in enumerate(blocks)}
+        numbers = np.full_like(counts, -1)
+        places = {block.id: place for place, block in enumerate(blocks)}
         for row in counted:
-            counts[numbers[row.block], row.term - 1] = row.count
-        return cls(connection, question, blocks, counts)
+            counts[places[row.block], row.term - 1] = row.count
+            numbers[places[row.block], row.term - 1] = -1 if row.number is None else row.number
+        return cls(connection, question, blocks, counts, numbers)
 
     @property
     def exhausted(self) -> bool:
@@ -65,7 +68,7 @@ class Postings:
         totals = self._counts.sum(axis=0)
         shares = np.array(share(totals.tolist(), budget), np.int64)
         stops = -(-self._counts * shares // np.maximum(totals, 1))  # rounded up, so that no block is left out
-        stops = np.maximum(np.minimum(np.maximum(stops, SMALL), self._counts), self._read)
+        stops = np.maximum(np.maximum(stops, at_least(self._counts)), self._read)
         await self._fetch(stops)
         return self._slices()
 
@@ -99,13 +102,32 @@ class Postings:
 
     async def texts_at(self, places: Integers) -> list[int]:
         """The numbers of the texts at these places, in the same order."""
-        homes = np.searchsorted(self.starts, places, side="right") - 1
-        wanted = {
+        rows = await fetch_binary(self._connection, "texts_at", self._ordinals(places))
+        return [int.from_bytes(row.text, "big") for row in rows]
+
+    async def common_at(self, places: Integers) -> tuple[Integers, Integers]:
+        """How often each term that is common in its block occurs in the texts at these places, and how long they
+        are. Of the other terms it is 0: these are always read whole."""
+        rows = await fetch_binary(self._connection, "common_terms_at", self._ordinals(places))
+        lines = np.frombuffer(b"".join(row.terms for row in rows), COMMON)
+        text = np.repeat(np.arange(len(rows)), [len(row.terms) // COMMON.itemsize for row in rows])
+        numbers = self._numbers[self._homes(places)]
+        times = np.zeros(numbers.shape, np.int64)
+        for term in range(numbers.shape[1]):
+            same = lines["number"] == numbers[text, term]
+            times[text[same], term] = lines["times"][same]
+        return times, np.frombuffer(b"".join(row.length for row in rows), LENGTH).astype(np.int64)
+
+    def _homes(self, places: Integers) -> Integers:
+        """In which of the blocks these places are."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def _ordinals(self, places: Integers) -> dict[str, Any]:
+        homes = self._homes(places)
+        return {
             "blocks": arrays.integers(self.blocks[home].id for home in homes.tolist()),
             "ordinals": arrays.integers((places - self.starts[homes]).tolist()),
         }
-        rows = await fetch_binary(self._connection, "texts_at", wanted)
-        return [int.from_bytes(row.text, "big") for row in rows]
 
     def _wanted(self) -> Flags:
         """Which terms are looked for in which block: those of its language."""

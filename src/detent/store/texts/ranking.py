@@ -21,6 +21,10 @@ Flags = npt.NDArray[np.bool_]
 K1 = 1.5
 B = 0.75
 
+SHORT = 256
+"""Of a posting so many entries are always read: in proportion, those of a small block beside large ones would hardly
+be. A term with more is common in its block; there are fewer than 65,536 of those."""
+
 ROUNDING = 2 / 65_535
 """By how much an entry may weigh more than the one before it."""
 
@@ -61,13 +65,16 @@ class Candidates:
     floors: Numbers
     exact: Flags
 
-    def best(self, many: int) -> Candidates:
-        """The best of them, in order, and all that are as good as the last; all if there are not more."""
+    def order(self, many: int) -> Integers:
+        """Which are the best, in order, and all that are as good as the last of so many; all if there are not more."""
         chosen = np.arange(len(self.places))
         if many < len(chosen):
             last = -np.partition(-self.bounds, many)[many]
             chosen = np.flatnonzero(self.bounds >= last)
-        order = chosen[np.lexsort((self.places[chosen], -self.bounds[chosen]))]
+        return chosen[np.lexsort((self.places[chosen], -self.bounds[chosen]))]
+
+    def best(self, many: int) -> Candidates:
+        order = self.order(many)
         return Candidates(self.places[order], self.bounds[order], self.floors[order], self.exact[order])
 
 
@@ -91,6 +98,26 @@ def share(counts: Sequence[int], budget: int) -> list[int]:
         shares[term] = min(counts[term], max(1, left // (len(counts) - done)))
         left -= shares[term]
     return shares
+
+
+def common(counts: Integers) -> Flags:
+    """Which of the postings with so many entries are not always read whole."""
+    return counts > SHORT
+
+
+def at_least(counts: Integers) -> Integers:
+    """How many entries of these postings are always read."""
+    return np.minimum(counts, SHORT)
+
+
+def of_short(slices: Slices, collection: Collection, starts: Integers) -> tuple[Integers, Numbers]:
+    """What the postings that are always read whole add to scores: the texts' places, ascending, and how much each."""
+    some = np.repeat(~common(slices.count), slices.read)
+    every = slices.ordinals + np.repeat(starts[slices.block], slices.read)
+    weights = saturation(slices.times[some], slices.lengths[some], collection.average)
+    weights = weights * np.repeat(collection.rarity[slices.term], slices.read)[some]
+    places, lines = np.unique(every[some], return_inverse=True)
+    return places, np.bincount(lines, weights, len(places)).astype(np.float64)
 
 
 def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Flags | None) -> Candidates:

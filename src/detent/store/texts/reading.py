@@ -1,5 +1,5 @@
-"""Texts that a search reads themselves, without the index: candidates that must be looked at, texts that are not
-indexed yet, and those of a filter that allows only a few."""
+"""Texts that a search reads themselves, without the index: candidates, whether they are still there and meet the query
+to the letter; texts that are not indexed yet; and those of a filter that allows only a few."""
 
 from __future__ import annotations
 
@@ -27,11 +27,6 @@ THE_NEWEST = {"most": WAITING + 1, "bytes": WAITING_BYTES}
 FEW = 200
 FEW_BYTES = 1_000_000
 """So few texts are read themselves if only these are allowed."""
-
-COUNTED_BYTES = 1_000_000
-"""How large candidates may be together whose words are counted at once."""
-
-ANY_SIZE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -76,15 +71,12 @@ class Reader:
             "conditions": arrays.texts(question.conditions.get(language, "") for language in languages),
         }
 
-    async def read(self, numbers: Sequence[int], counted: Sequence[bool], size: int = COUNTED_BYTES) -> Reading:
-        """Those of the texts that are still there. Of those to be counted, so many bytes are."""
-        rows = await self._judge(numbers, counted, size)
-        vectors = [row for row in rows if row.vector is not None]
-        times, lengths = tally([row.vector for row in vectors], self._question.terms)
-        return Reading(_texts(rows), [row.text_id for row in vectors], times, self._meant(vectors), lengths)
+    async def read(self, numbers: Sequence[int]) -> list[Text]:
+        """Those of the texts that are still there."""
+        return _texts(await self._judge(numbers, [False] * len(numbers)))
 
-    async def _judge(self, numbers: Sequence[int], counted: Sequence[bool], size: int) -> list[Any]:
-        parameters = {"texts": arrays.integers(numbers), "counted": list(counted), "bytes": size, **self._kinds}
+    async def _judge(self, numbers: Sequence[int], counted: Sequence[bool]) -> list[Any]:
+        parameters = {"texts": arrays.integers(numbers), "counted": list(counted), **self._kinds}
         return await fetch_binary(self._connection, "judge_texts", parameters)
 
     async def waiting(self, rows: Sequence[Any]) -> tuple[Reading, bool]:
@@ -97,7 +89,7 @@ class Reader:
         """These texts, split into words unless they were before."""
         languages, terms = self._question.languages, [term.encode() for term in self._question.terms]
         words = self._waiting.known(numbers, languages)
-        rows = await self._judge(numbers, [number not in words for number in numbers], ANY_SIZE) if numbers else []
+        rows = await self._judge(numbers, [number not in words for number in numbers]) if numbers else []
         words |= {row.text_id: words_of(row.vector) for row in rows if row.vector is not None}
         self._waiting.keep(words, languages)
         read = [row for row in rows if row.text_id in words]
@@ -114,7 +106,11 @@ class Reader:
         rows = await fetch(self._connection, "texts_of_items", {"items": arrays.integers(items)})
         if sum(row.size for row in rows) > FEW_BYTES:
             return None
-        return await self.read([row.text_id for row in rows], [True] * len(rows), ANY_SIZE)
+        return self._counted(await self._judge([row.text_id for row in rows], [True] * len(rows)))
+
+    def _counted(self, rows: Sequence[Any]) -> Reading:
+        times, lengths = tally([row.vector for row in rows], self._question.terms)
+        return Reading(_texts(rows), [row.text_id for row in rows], times, self._meant(rows), lengths)
 
     async def texts_of(self, items: Some[int]) -> Integers:
         """The numbers of these items' texts, ascending."""

@@ -1,9 +1,9 @@
 """Finding texts: the best of the postings, ranked, and each looked at before it is called a hit.
 
 A search reads a bounded number of entries, the best of each word. From these come candidates with bounds of their
-scores. In the order of the bounds they are looked up: those that are gone, or do not meet the query to the letter,
-drop out; of those that may have more of a common word than was read, the words are counted anew, until no other
-candidate can be better than the best hits. It reads on if there are not enough.
+scores. Those that may have more of a common word than was read are counted, until no other candidate can be better
+than the best. In the order of their scores they are looked up: those that are gone, or do not meet the query to the
+letter, drop out. It reads on if there are not enough.
 """
 
 from __future__ import annotations
@@ -20,21 +20,18 @@ from detent.store import arrays
 from detent.store.database import Connection, Database, fetch, fetch_together
 from detent.store.texts import ranking
 from detent.store.texts.asking import Question, ask
+from detent.store.texts.counting import Counting
 from detent.store.texts.index import COUNTED
 from detent.store.texts.postings import Postings
 from detent.store.texts.ranking import Candidates, Collection, Flags
-from detent.store.texts.reading import THE_NEWEST, Reader, Reading
+from detent.store.texts.reading import THE_NEWEST, Reader, Reading, Text
 from detent.store.texts.waiting import Waiting
 
 BUDGET = 65_536
 """Entries that are read for a query at first; each further reading is four times as much."""
 
-RECOUNTED = 200
-"""After so many texts that were counted anew, no more are, even if one of them might be better."""
-
-_MARGIN = 12
-"""How many more texts than are wanted are counted anew at first, where many may be better than they seem; after that
-as many as before and these again."""
+COUNTED_ONE_BY_ONE = 200
+"""After so many texts that were counted because they meet a filter or a phrase, no more are."""
 
 VERIFIED = 10_000
 """How many candidates are looked at for a phrase or an exclusion."""
@@ -110,8 +107,7 @@ class TextSearch:
                 return set(items)
             reader = Reader(connection, question, self._waiting)
             numbers = (await reader.texts_of(items)).tolist()
-            found = await reader.read(numbers, [False] * len(numbers))
-            return {text.item_id for text in found.texts if text.wanted}
+            return {text.item_id for text in await reader.read(numbers) if text.wanted}
 
 
 class _Search:
@@ -125,7 +121,7 @@ class _Search:
         self._collection = Collection(0, 0.0, np.zeros(0))
         self._hits: list[TextHit] = []
         self._notes = list(question.notes)
-        self._recounted = self._verified = 0
+        self._counted = self._verified = 0
         self._certain = False
         """Whether nothing that was not looked at can be better than the best hits, or it is not asked any more."""
 
@@ -143,9 +139,9 @@ class _Search:
         self._collection = _collection(postings, waiting)
         few = await self._reader.few(self._wanted.allowed)
         if few is not None:
-            self._hits = await self._checked(self._hits_of(few))
+            self._hits = await self._hits_of(few)
         else:
-            self._hits = await self._checked(self._hits_of(waiting))
+            self._hits = await self._hits_of(waiting)
             await self._search_blocks(postings, budget)
         hits = heapq.nsmallest(self._wanted.limit, self._hits, key=lambda hit: (-hit.score, hit.item_id))
         return TextHits(tuple(hits), self._question.lexemes, tuple(self._notes), postings.entries_read, self._bound())
@@ -165,27 +161,31 @@ class _Search:
         while not (postings.exhausted and postings.entries_read == 0):
             slices = await postings.read(budget)
             candidates = ranking.gather(slices, self._collection, postings.starts, allowed)
-            if await self._look_through(postings, candidates) or postings.exhausted:
+            counting = Counting(postings, slices, self._collection)
+            if await self._look_through(postings, counting, candidates) or postings.exhausted:
                 return
             if allowed is None:
                 allowed = np.ones(int(postings.starts[-1]), np.bool_)
             allowed[candidates.places] = False
             budget *= 4
 
-    async def _look_through(self, postings: Postings, candidates: Candidates) -> bool:
+    async def _look_through(self, postings: Postings, counting: Counting, candidates: Candidates) -> bool:
         """Take hits from the candidates; whether there are enough, and none can be better."""
-        size = max(self._wanted.limit, self._wanted.exact + _MARGIN)
-        ordered = candidates.best(self._wanted.limit + 1000)
+        if self._wanted.check is None and not self._question.conditional:
+            candidates = await counting.sharpened(candidates, self._wanted.exact)
+            self._certain = True
+        size = self._wanted.limit
+        ordered = candidates.best(size + 1000)
         done = 0
         while done < len(candidates.places):
             if done >= len(ordered.places):
                 ordered = candidates.best(len(candidates.places))
-            stop = min(done + size, len(ordered.places))
-            done = await self._look_at(postings, ordered, slice(done, stop))
+            some = slice(done, min(done + size, len(ordered.places)))
+            await self._look_at(postings, counting, ordered, some)
             if self._is_enough():
                 return True
-            if done == stop:  # otherwise they were too many to be counted at once, and others need not be looked at yet
-                size = min(2 * size, 2000)
+            done = some.stop
+            size = min(2 * size, 2000)
         return False
 
     def _is_enough(self) -> bool:
@@ -194,31 +194,21 @@ class _Search:
             return True
         return self._certain and len(self._hits) >= self._wanted.limit
 
-    async def _look_at(self, postings: Postings, ordered: Candidates, some: slice) -> int:
-        """Take hits from these candidates; returns where to go on. The first are taken by their true scores, the
-        others by what was read of them, once they need not be looked at more closely."""
+    async def _look_at(self, postings: Postings, counting: Counting, ordered: Candidates, some: slice) -> None:
+        """Take hits from these candidates: by their true scores, until no other can be better than the best; from
+        then on by what was read of them."""
         numbers = await postings.texts_at(ordered.places[some])
-        order = np.arange(some.start, some.stop)
+        places = dict(zip(numbers, range(some.start, some.stop), strict=True))
+        texts = await self._meeting(await self._reader.read(numbers))
+        order = np.array([places[text.text_id] for text in texts], np.int64)
+        scores = ordered.floors[order]
+        unsure = ~ordered.exact[order] & (not self._certain)
+        if unsure.any():
+            scores[unsure] = await counting.scores(ordered.places[order[unsure]])
         self._verified += len(numbers)
-        if self._wanted.check is not None:  # before any is counted, which takes longer
-            passing = await self._passing(numbers)
-            order = order[[number in passing for number in numbers]]
-            numbers = [number for number in numbers if number in passing]
-        floors = dict(zip(numbers, ordered.floors[order].tolist(), strict=True))
-        counted = ~ordered.exact[order] & (not self._certain)
-        uncounted = np.flatnonzero(counted)[self._wanted.exact + _MARGIN + self._recounted :]
-        first = int(uncounted[0]) if len(uncounted) else len(numbers)
-        counted[first:] = False
-        self._recounted += int(counted.sum())
-        found = self._hits_of(await self._reader.read(numbers, counted.tolist()), floors)
-        sure = set(numbers[:first])
-        self._hits += [hit for hit in found if hit.text_id in sure]
-        following = int(order[first]) if first < len(order) else int(some.stop)
-        self._certain |= self._recounted >= RECOUNTED or self._none_is_better(ordered, following)
-        if not self._certain:
-            return following
-        self._hits += [hit for hit in found if hit.text_id not in sure]
-        return int(some.stop)
+        self._counted += int(unsure.sum())
+        self._hits += _hits(texts, scores.tolist())
+        self._certain |= self._counted >= COUNTED_ONE_BY_ONE or self._none_is_better(ordered, some.stop)
 
     def _none_is_better(self, ordered: Candidates, following: int) -> bool:
         """Whether no candidate from that one on can be better than the best hits."""
@@ -226,33 +216,23 @@ class _Search:
         exact = self._wanted.exact
         return len(self._hits) >= exact and heapq.nlargest(exact, (hit.score for hit in self._hits))[-1] >= bound
 
-    def _hits_of(self, reading: Reading, floors: Mapping[int, float] | None = None) -> list[TextHit]:
-        """Those of the texts that are wanted and allowed. Those that were not counted have what was read of them: it
-        is never more than their score, so that none comes before one that was counted and is better."""
-        scores = {**(floors or {}), **reading.scores(self._collection)}
+    async def _hits_of(self, reading: Reading) -> list[TextHit]:
+        """Hits among texts that were read themselves."""
+        texts, scores = await self._meeting(reading.texts), reading.scores(self._collection)
+        return _hits(texts, [scores[text.text_id] for text in texts])
+
+    async def _meeting(self, texts: Sequence[Text]) -> list[Text]:
+        """Those of the texts that are wanted and allowed, and pass the check."""
+        allowed, check = self._wanted.allowed, self._wanted.check
         found = [
-            TextHit(text.item_id, text.text_id, scores[text.text_id])
-            for text in reading.texts
-            if text.wanted and text.kind_id in self._question.kinds and scores[text.text_id] > 0
+            text
+            for text in texts
+            if text.wanted and text.kind_id in self._question.kinds and (allowed is None or text.item_id in allowed)
         ]
-        if self._wanted.allowed is not None:
-            found = [hit for hit in found if hit.item_id in self._wanted.allowed]
+        if check is not None and found:
+            passing = set(await check(self._connection, [text.item_id for text in found]))
+            found = [text for text in found if text.item_id in passing]
         return found
-
-    async def _checked(self, hits: list[TextHit]) -> list[TextHit]:
-        passing = await self._check([hit.item_id for hit in hits])
-        return [hit for hit in hits if hit.item_id in passing]
-
-    async def _passing(self, numbers: Sequence[int]) -> set[int]:
-        """Which of these texts are still there, wanted, and pass the check."""
-        reading = await self._reader.read(numbers, [False] * len(numbers))
-        items = {text.item_id: text.text_id for text in reading.texts if text.wanted}
-        return {items[item] for item in await self._check(list(items))}
-
-    async def _check(self, items: Sequence[int]) -> set[int]:
-        if self._wanted.check is None or not items:
-            return set(items)
-        return set(await self._wanted.check(self._connection, items))
 
     async def _places_allowed(self, postings: Postings, budget: int) -> Flags | None:
         """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
@@ -265,6 +245,10 @@ class _Search:
             if some is not None:
                 allowed = some if allowed is None else allowed & some
         return allowed
+
+
+def _hits(texts: Sequence[Text], scores: Sequence[float]) -> list[TextHit]:
+    return [TextHit(text.item_id, text.text_id, score) for text, score in zip(texts, scores, strict=True) if score > 0]
 
 
 def _set(items: Some[int] | None) -> frozenset[int] | None:
