@@ -13,11 +13,11 @@ import psycopg
 import pytest
 
 import detent
-from detent import Handler, Item, NewItem, Source
+from detent import Child, Done, Handler, Item, Mention, NewItem, Node, Reference, Source
 from detent.application import discovery
 from detent.application.asynchronous import Report
-from detent.errors import DiscoveryFailed
-from detent.lifecycle import ARTICLE, TOPIC
+from detent.errors import DiscoveryFailed, InvalidSource
+from detent.lifecycle import ARTICLE, PASSAGE, TOPIC
 from detent.store import Store
 
 CHUNK = 10_000
@@ -362,6 +362,70 @@ def test_a_list_and_items_of_several_labels_are_added_too(database: str) -> None
     with detent.open(database=database, sources=[source(lambda: named)]) as db:
         assert db.discover() == 3
         assert {(line.label, line.count) for line in db.count_by_state()} == {("Topic", 2), ("Page", 1)}
+
+
+class Shelf:
+    """A source whose items can be taken away: articles with a section each, all of which refer to one category."""
+
+    def __init__(self, *keys: str) -> None:
+        self.keys = list(keys)
+        self.failing = False
+        lifecycles = {"Article": ARTICLE, "Note": TOPIC, "Section": PASSAGE, "Category": PASSAGE}
+        handlers = [Handler("claimed", self.load)]
+        self.source = Source("wiki", lifecycles, handlers, self.discover, complete=["Article"])
+
+    def discover(self) -> Iterator[NewItem]:
+        for key in self.keys:
+            yield NewItem(key, "Article")
+        if self.failing:
+            raise OSError("the shelf is not there")
+
+    def load(self, item: Item) -> Done:
+        section = Child("Section", f"{item.key}/1", Node("one", "The text of a section."))
+        category = Mention("Category", "things", Node("Things"))
+        reference = Reference("IN_CATEGORY", "Category", "things")
+        return Done(Node(item.key), [reference], children=[section], mentions=[category])
+
+
+def keys_of(db: detent.Detent) -> set[str]:
+    return {item.key for item in db.items(limit=100).items}
+
+
+def test_what_a_complete_source_no_longer_names_is_gone_with_all_that_belongs_to_it(database: str) -> None:
+    shelf = Shelf("a", "b", "c")
+    with detent.open(database=database, sources=shelf.source) as db:
+        db.run()
+        db.add("wiki", "Note", ["a note"])
+        shelf.keys = ["a", "c", "d"]
+        db.run()
+        assert keys_of(db) == {"a", "a/1", "c", "c/1", "d", "d/1", "things", "a note"}
+        shelf.keys = []
+        db.run()
+        assert keys_of(db) <= {"things", "a note"}
+
+
+def test_a_complete_source_that_fails_half_way_loses_nothing(database: str) -> None:
+    shelf = Shelf("a", "b", "c")
+    with detent.open(database=database, sources=shelf.source) as db:
+        db.run()
+        shelf.keys, shelf.failing = ["a"], True
+        with pytest.raises(DiscoveryFailed):
+            db.run()
+        assert {"a", "b", "c"} <= keys_of(db)
+
+
+async def test_what_is_no_longer_named_is_told(database: str) -> None:
+    shelf = Shelf("a", "b", "c")
+    async with detent.open_async(database=database, sources=shelf.source) as db:
+        await db.discover()
+        shelf.keys = ["c"]
+        found = await discovery.discover(db.store, [shelf.source])
+    assert (found.named, found.added, found.removed) == (1, 0, 2)
+
+
+def test_only_a_label_that_is_declared_can_be_complete() -> None:
+    with pytest.raises(InvalidSource, match="complete names the label 'Page'"):
+        Source("wiki", {"Article": ARTICLE}, complete=["Page"])
 
 
 def test_what_is_named_with_another_content_hash_goes_round_again(database: str) -> None:

@@ -4,6 +4,9 @@ A source may name millions of items, and take long to find them. They are added 
 second where they come slowly, so that memory does not grow with their number. What was named stays when discovery is
 stopped or fails, and a source that fails does not keep the others from being asked. An ordinary function or generator
 runs in a thread of its own, an async generator in the event loop.
+
+Of labels that a source names completely, what it no longer names is removed, when it has named all without an error;
+their keys are all in memory until then.
 """
 
 from __future__ import annotations
@@ -36,12 +39,13 @@ T = TypeVar("T")
 
 @dataclass
 class Discovery:
-    """What came of asking the sources: how many items they named, how many of them were new, how many had changed, and
-    which sources failed."""
+    """What came of asking the sources: how many items they named, how many of them were new, how many had changed, how
+    many were no longer named and are gone, and which sources failed."""
 
     named: int = 0
     added: int = 0
     changed: int = 0
+    removed: int = 0
     failures: list[DiscoveryFailed] = field(default_factory=list)
 
     @property
@@ -66,7 +70,9 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
             continue
         before = found.named
         try:
-            await _ask(source, source.discover, _Adding(store, source.name, found, tell))
+            adding = _Adding(store, source, found, tell)
+            await _ask(source.discover, adding)
+            await adding.remove_the_others()
         except DatabaseAway:
             raise
         except (_Raised, DetentError) as error:
@@ -77,7 +83,7 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
     return found
 
 
-async def _ask(source: Source, discover: Callable[[], Any], adding: _Adding) -> None:
+async def _ask(discover: Callable[[], Any], adding: _Adding) -> None:
     """Let one source name its items, and add them as it goes on."""
     async with _naming(discover) as naming:
         ended = False
@@ -109,16 +115,18 @@ class _Adding:
     """Adds what a source names, and counts it."""
 
     store: Store
-    source: str
+    source: Source
     found: Discovery
     tell: Tell | None
+    named: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The keys that were named, of each label that is named completely."""
 
     async def add(self, items: Sequence[NewItem]) -> None:
         """Add some items. If one of them is refused, those before it are added."""
         if not items:
             return
         try:
-            self.found.added += await self.store.add(self.source, "", items)
+            self.found.added += await self.store.add(self.source.name, "", items)
             self.found.changed += await self._mark_changed(items)
         except DatabaseAway:
             raise
@@ -129,14 +137,22 @@ class _Adding:
             await self.add(items[len(items) // 2 :])
             return
         self.found.named += len(items)
+        for item in items:
+            if item.label in self.source.complete and item.source in (None, self.source.name):
+                self.named[item.label].add(item.key)
         if self.tell is not None:
             self.tell(self.found.named)
+
+    async def remove_the_others(self) -> None:
+        """Remove what the source has not named, of the labels that it names completely."""
+        for label in sorted(self.source.complete):
+            self.found.removed += await self.store.remove_others(self.source.name, label, self.named[label])
 
     async def _mark_changed(self, items: Sequence[NewItem]) -> int:
         hashes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         for item in items:
             if item.content_hash is not None:
-                hashes[item.source or self.source, item.label][item.key] = item.content_hash
+                hashes[item.source or self.source.name, item.label][item.key] = item.content_hash
         return sum([await self.store.mark_changed(*kind, known, owner=_OWNER) for kind, known in hashes.items()])
 
 

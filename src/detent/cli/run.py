@@ -17,6 +17,7 @@ from detent.errors import InvalidSource
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
+    from detent.application.discovery import Discovery
     from detent.cli.display import Display
     from detent.cli.ending import Ending
     from detent.cli.shift import Shift
@@ -231,12 +232,21 @@ async def _discover(opened: Connected, sources: Sequence[Source], shown: Display
         shown.say(f"Stopped. What was found so far is kept: {counted(found, 'item')}.")
         raise stopped if isinstance(stopped, SystemExit) else SystemExit(128 + signal.SIGINT) from None
     shown.note(None)
-    new, changed = counted(discovered.added, "new item"), counted(discovered.changed, "changed item")
-    if discovered.added or discovered.changed:
-        shown.say(f"The sources named {f'{new} and {changed}' if discovered.changed else new}.")
+    if told := _told(discovered):
+        shown.say(told)
     for failure in discovered.failures:
         shown.say(f"{failure} What is known is worked on.")
     return discovered.failures
+
+
+def _told(discovered: Discovery) -> str:
+    """What came of discovery: `The sources named 3 new items and 1 changed item; 2 items are gone.`; "" if nothing."""
+    new, changed = counted(discovered.added, "new item"), counted(discovered.changed, "changed item")
+    gone = f"{counted(discovered.removed, 'item')} {'is' if discovered.removed == 1 else 'are'} gone"
+    named = " and ".join([new] * bool(discovered.added) + [changed] * bool(discovered.changed))
+    if not named:
+        return f"{gone}." if discovered.removed else ""
+    return f"The sources named {named}{f'; {gone}' if discovered.removed else ''}."
 
 
 async def _terminable(work: Coroutine[Any, Any, T]) -> T:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -80,6 +80,9 @@ class Source:
     named with another content hash: these go round again. A generator may name any number: they are added as it goes
     on. An ordinary function or generator runs in a thread, an async generator in the event loop.
 
+    `complete` are the labels of which `discover` names all items there are. Of those, what it no longer names leaves
+    the graph with all that belongs to it, once it has named everything without an error.
+
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
     the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that
     is `simple`, which takes words as they are written.
@@ -90,6 +93,7 @@ class Source:
     handlers: Sequence[Handler]
     discover: Discover | None = field(compare=False)
     language: str | None
+    complete: frozenset[str]
 
     def __init__(
         self,
@@ -98,6 +102,8 @@ class Source:
         handlers: Sequence[Handler] = (),
         discover: Discover | None = None,
         language: str | None = None,
+        *,
+        complete: Collection[str] = (),
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -106,6 +112,7 @@ class Source:
         object.__setattr__(self, "handlers", handlers)
         object.__setattr__(self, "discover", discover)
         object.__setattr__(self, "language", language)
+        object.__setattr__(self, "complete", frozenset([complete] if isinstance(complete, str) else complete))
         self._check_types()
         for handler in handlers:
             self._check(handler)
@@ -148,6 +155,9 @@ class Source:
                 f"{self.name}: the language is a name such as 'english', of letters and underscores, "
                 f"and {self.language!r:.60} is none."
             )
+
+        if undeclared := sorted(self.complete - set(self.lifecycles)):
+            raise InvalidSource(f"{self.name}: complete names the label {undeclared[0]!r}, which is not declared.")
 
     def _refuse_rivals(self) -> None:
         """Of two handlers for the same work, nobody could say which one is called."""

@@ -6,7 +6,7 @@ by whoever goes on.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Sequence, Set
 from typing import Any
 
 from detent.errors import DetentError
@@ -45,6 +45,16 @@ class Removal:
             some = keys[start : start + _STEP]
             found = await self._database.fetch("find", {"kinds": [kind.id] * len(some), "keys": list(some)})
             removed += await self._remove([row.id for row in found])
+        return removed
+
+    async def remove_others(self, kind: Kind, named: Set[str]) -> int:
+        """Remove the items of a kind whose keys are none of these, with all that belongs to them; returns how many.
+
+        What belongs to another item, or is named by many, is left alone: it goes with those."""
+        removed, after = 0, ""
+        while rows := await self._database.fetch("own_keys", {"kind": kind.id, "after": after, "limit": 10 * _STEP}):
+            after = rows[-1].key
+            removed += await self.remove(kind, [row.key for row in rows if row.key not in named])
         return removed
 
     async def sweep(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence, Set
 from datetime import timedelta
 from functools import cached_property
 from types import TracebackType
@@ -194,6 +194,10 @@ class Store:
     async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
         """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
         return await self.removal.remove(await self.kinds.get(source, label), keys)
+
+    async def remove_others(self, source: str, label: str, named: Set[str]) -> int:
+        """Take the items out of the graph whose keys the source no longer names; returns how many."""
+        return await self.removal.remove_others(await self.kinds.get(source, label), named)
 
     def remove_source(self, name: str) -> AsyncGenerator[int, None]:
         """Remove a source and all it brought, in steps; says after each how many items are gone."""

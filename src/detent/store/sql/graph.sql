@@ -129,6 +129,12 @@ checkpoints AS (DELETE FROM checkpoint WHERE item_id = ANY (%(ids)s::bigint[])),
 retries AS (DELETE FROM retried WHERE item_id = ANY (%(ids)s::bigint[]))
 SELECT count(*) AS count FROM removed;
 
+-- name: own_keys
+-- The keys of a kind's items after this one, in order; not of those that belong to another item, or that many name.
+SELECT item.key FROM item LEFT JOIN node ON node.item_id = item.id
+WHERE item.kind_id = %(kind)s AND item.key > %(after)s AND node.parent_id IS NULL AND node.shared IS NOT TRUE
+ORDER BY item.key LIMIT %(limit)s;
+
 -- name: lock_mentions_alone
 -- Keeps mentioners away while nodes that nothing refers to are swept, unless somebody mentions some right now. It
 -- does not wait for them: later mentioners would have to wait behind it, as long as an import takes.
