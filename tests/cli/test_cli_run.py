@@ -11,7 +11,7 @@ import pytest
 
 import detent
 from detent.configuration import SETTINGS
-from detent.lifecycle import TOPIC
+from detent.lifecycle import ARTICLE, PASSAGE, TOPIC
 
 Result = subprocess.CompletedProcess[str]
 
@@ -424,7 +424,7 @@ def test_a_run_says_in_whose_hands_is_what_it_waits_for(
 
 
 def test_what_was_imported_is_embedded_without_any_module(
-    handlers: Callable[[str], None], ran: Callable[..., Result], make_database: Callable[[], str]
+    project: Path, handlers: Callable[[str], None], ran: Callable[..., Result], make_database: Callable[[], str]
 ) -> None:
     handlers("""
 from detent.lifecycle import ARTICLE, PASSAGE
@@ -447,5 +447,25 @@ SOURCES = [detent.Source("book", {"Article": ARTICLE, "Section": PASSAGE}, [dete
 
     assert (result.returncode, last_line(result)) == (0, "All 3 items are done.")
     assert "Section 1" in ran(*other, "search", "--mode", "semantic", "text of section 1").stdout
+    assert "declare no sources" in ran(*other, "run").stderr
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
     again = ran(*other, "run")
-    assert (again.returncode, last_line(again)) == (0, "All 3 items are done.")
+    assert (again.returncode, last_line(again)) == (0, "All 4 items are done.")
+    assert "No sources are configured." in ran(*other, "work").stderr
+
+
+def test_without_modules_what_waits_for_them_is_a_mistake_even_where_all_is_embedded(
+    project: Path, handlers: Callable[[str], None], ran: Callable[..., Result], opened: detent.Detent
+) -> None:
+    """Whoever forgot to name the modules is told so."""
+    opened.declare("book", "Article", ARTICLE)
+    opened.declare("book", "Section", PASSAGE)
+    opened.add("book", "Article", ["one"])
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+
+    result = ran("run")
+
+    assert result.returncode == 2
+    assert "No sources are configured." in result.stderr

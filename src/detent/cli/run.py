@@ -122,12 +122,15 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare
-    from detent.worker.duty import duties, embeddable
+    from detent.worker.duty import duties, embeddable, waits_to_be_embedded
 
     project = _project(opened)
-    sources = _declared(opened, project) or await embeddable(opened.store)
-    if not sources:
-        raise InvalidSource(_nothing_declared(opened, project))
+    declared = _declared(opened, project)
+    if not declared and not await waits_to_be_embedded(opened.store):
+        return await _without_sources(session, opened, project, plan)
+    sources = declared or await embeddable(opened.store)
+    if not declared:
+        session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
     _require_stages(opened, project, sources)
     kinds = await declare(opened.store, sources)
     found = duties(sources, kinds, opened.settings)
@@ -168,6 +171,19 @@ def _declared(opened: Connected, project: Project) -> list[Source]:
             f"The program was ended by sys.exit({left.code!r}) while the modules {', '.join(modules)} were imported. "
             'What only a script does belongs below `if __name__ == "__main__":`.'
         ) from left
+
+
+async def _without_sources(session: Session, opened: Connected, project: Project, plan: Plan) -> int:
+    """No module declares a source, and nothing waits to be embedded: a mistake, unless everything is done."""
+    from detent.cli.ending import ALL_DONE, ending
+
+    if plan.until_idle and not opened.settings.handlers.modules:
+        kinds = await opened.store.kinds.select()
+        ended = await ending(opened.store, kinds, [], None)
+        if kinds and ended.status == ALL_DONE:
+            session.say(ended.sentence)
+            return ALL_DONE
+    raise InvalidSource(_nothing_declared(opened, project))
 
 
 def _nothing_declared(opened: Connected, project: Project) -> str:

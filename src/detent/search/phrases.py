@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from detent.errors import DatabaseAway
 from detent.knowledge.query import Query
 from detent.search.inquiry import Inquiry
 from detent.store import Store
-from detent.store.texts import searching
+from detent.store.texts.asking import NOT_HEEDED
 
 if TYPE_CHECKING:
     from detent.store.texts.searching import TextHits
@@ -25,14 +25,30 @@ MOST_HAVING = 2000
 """Where fewer have the phrases of the query, only those are searched."""
 
 
-async def narrowed(store: Store, inquiry: Inquiry) -> Inquiry:
-    """The inquiry, among those alone that have the phrases; as it is if there are none, or too many have them."""
-    found = await _having(store, inquiry) if inquiry.query.phrases else None
-    if found is None or not _can_stand_for_all(found):
-        return inquiry
-    inquiry.notes.update(dict.fromkeys(found.notes))
+class Narrowed(NamedTuple):
+    """An inquiry, as it is asked by words and by meaning."""
+
+    by_words: Inquiry
+    by_meaning: Inquiry
+
+
+async def narrow(store: Store, inquiry: Inquiry, *, both: bool) -> Narrowed:
+    """The inquiry, among those alone that have the phrases; as it is if there are none, or too many have them. If it is
+    not known of all texts whether they have them, only meaning is asked among those, and if words are asked too.
+
+    Phrases and exclusions that cannot be heeded are noted.
+    """
+    query = inquiry.query
+    if query.phrases or query.excluded:
+        inquiry.notes.update(dict.fromkeys(await store.texts.unheeded(query, inquiry.scope.kinds)))
+    found = await _having(store, inquiry) if query.phrases else None
+    if found is None or len(found.hits) >= MOST_HAVING or not all(found.lexemes.values()):
+        return Narrowed(inquiry, inquiry)  # without lexemes in a language, all texts in it meet the phrases
     having = frozenset(hit.item_id for hit in found.hits)
-    return replace(inquiry, scope=replace(inquiry.scope, allowed=having, wide=False), met=True)
+    among = replace(inquiry, scope=replace(inquiry.scope, allowed=having, wide=False), met=True)
+    if all(note.endswith(NOT_HEEDED) for note in found.notes):
+        return Narrowed(among, among)
+    return Narrowed(inquiry, among if both and having else inquiry)
 
 
 async def _having(store: Store, inquiry: Inquiry) -> TextHits | None:
@@ -48,10 +64,3 @@ async def _having(store: Store, inquiry: Inquiry) -> TextHits | None:
     except Exception:  # without that index it takes longer, and is found all the same
         log.debug("The index of words could not tell what has the phrases.", exc_info=True)
         return None
-
-
-def _can_stand_for_all(found: TextHits) -> bool:
-    """Whether no other text is known to have the phrases, or can be compared with them in reasonable time. In a
-    language where the phrases have only words that are not looked for, every text meets them."""
-    heeded = all(note.endswith("is not heeded.") or note == searching.NOT_ALL_COMPARED for note in found.notes)
-    return len(found.hits) < MOST_HAVING and heeded and all(found.lexemes.values())

@@ -140,9 +140,9 @@ class Search:
         vector = await self._embedded(" ".join(inquiry.query.sought), model)
         return Meaning(self._store, inquiry, model, vector)
 
-    async def narrowed(self, inquiry: Inquiry) -> Inquiry:
+    async def narrow(self, inquiry: Inquiry, *, both: bool) -> phrases.Narrowed:
         """The inquiry, among those alone that have its phrases where these are few."""
-        return await phrases.narrowed(self._store, inquiry)
+        return await phrases.narrow(self._store, inquiry, both=both)
 
     async def _answer(self, hits: Sequence[Hit], filters: Filters | None, notes: dict[str, None]) -> Answer:
         """If there are no hits, it is told which of the categories there are not."""
@@ -257,7 +257,8 @@ class _Asking:
         self._meaning: Meaning | None = None
         self._silent: set[str] = set()
         """Parts that cannot answer, and are not asked again."""
-        self._narrowed = False
+        self._inquiries: dict[str, Inquiry] | None = None
+        """What each part is asked, once that is known."""
 
     def rankings(self, names: Sequence[str]) -> Ask:
         async def ask(depth: int) -> Found:
@@ -268,19 +269,27 @@ class _Asking:
         return ask
 
     async def semantic(self, scope: Scope, depth: int) -> Ranking:
-        return await self._ask("semantic", await self._search.narrowed(replace(self._inquiry, scope=scope)), depth)
+        inquiry = replace(self._inquiry, scope=scope)
+        return await self._ask("semantic", (await self._search.narrow(inquiry, both=False)).by_meaning, depth)
 
     async def _together(self, names: Sequence[str], depth: int) -> dict[str, Ranking]:
         """The rankings of these parts. If the database is away for one, the others are not waited for."""
-        if "semantic" in names and not self._narrowed:
-            self._inquiry = await self._search.narrowed(self._inquiry)
-            self._narrowed = True
+        if self._inquiries is None:
+            self._inquiries = await self._narrowed(names)
+        inquiries = self._inquiries
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = {name: group.create_task(self._ask(name, self._inquiry, depth)) for name in names}
+                tasks = {name: group.create_task(self._ask(name, inquiries[name], depth)) for name in names}
         except ExceptionGroup as errors:  # every other error is a note by now, so these are all the same
             raise errors.exceptions[0] from None
         return {name: task.result() for name, task in tasks.items()}
+
+    async def _narrowed(self, names: Sequence[str]) -> dict[str, Inquiry]:
+        """What each part is asked."""
+        if "semantic" not in names:
+            return dict.fromkeys(names, self._inquiry)
+        narrowed = await self._search.narrow(self._inquiry, both="text" in names)
+        return {"text": narrowed.by_words, "semantic": narrowed.by_meaning}
 
     async def _ask(self, name: str, inquiry: Inquiry, depth: int) -> Ranking:
         """A part's ranking; if it cannot answer, that is noted, and its ranking is empty."""

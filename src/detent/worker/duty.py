@@ -66,6 +66,15 @@ async def embeddable(store: Store) -> list[Source]:
     return [Source(name, lifecycles) for name, lifecycles in found.items()]
 
 
+async def waits_to_be_embedded(store: Store) -> bool:
+    """Whether an item waits for its vector, or is being embedded."""
+    kinds = {(kind.source, kind.label): kind for kind in await store.kinds.select()}
+    return any(
+        line.count and line.state in (STAGE, waiting_state(kinds[line.source, line.label].lifecycle, STAGE))
+        for line in await store.count_by_state()
+    )
+
+
 def duties(sources: Sequence[Source], kinds: Mapping[tuple[str, str], Kind], settings: Configuration) -> list[Duty]:
     """The duties of these sources, far end first, so that work in progress stays small.
 

@@ -107,7 +107,7 @@ def test_a_bound_is_never_below_the_score_and_an_exact_one_is_the_score(
     """Whatever the average length of the whole collection is."""
     blocks = [block_of(some) for some in many]
     terms = sorted({term for block in blocks for term in block.terms})
-    collection = ranking.Collection(99, average, np.linspace(0.1, 3, len(terms)))
+    collection = ranking.Collection(average, np.linspace(0.1, 3, len(terms)))
     starts = np.cumsum([0, *(len(block.texts) for block in blocks)])
     truth = np.zeros(int(starts[-1]))
     columns = []
@@ -122,7 +122,8 @@ def test_a_bound_is_never_below_the_score_and_an_exact_one_is_the_score(
                 weight = times / (times + 1.5 * (0.25 + 0.75 * length / average))
                 truth[starts[number] + entry["ordinal"]] += collection.rarity[terms.index(term)] * weight
             pieces.append(own[:read])
-            columns.append((number, terms.index(term), min(read, count), count, block.words / len(block.texts)))
+            average_here = block.words / len(block.texts)
+            columns.append((number, terms.index(term), min(read, count), count, False, average_here))
     if not columns:
         return
     together = np.concatenate(pieces)

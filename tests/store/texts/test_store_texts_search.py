@@ -10,8 +10,8 @@ import pytest
 
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
-from detent.store.texts import Texts, ranking
-from detent.store.texts.counting import COUNTED, Counting
+from detent.store.texts import Texts, ranking, searching
+from detent.store.texts.counting import LOOKED_UP, Counting
 from detent.store.texts.reading import WAITING, Reader
 
 if TYPE_CHECKING:
@@ -222,7 +222,9 @@ async def test_the_best_are_exact_and_the_others_no_better(shelf: Shelf) -> None
         assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in hits)
 
 
-async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_common_words_are_ranked_nearly_as_if_all_was_read(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many may be better than they seem, what was not counted never comes before what was."""
     monkeypatch.setattr(ranking, "SHORT", 1)
     words = [f"word{n}" for n in range(60)]
@@ -235,13 +237,43 @@ async def test_many_common_words_are_ranked_as_if_all_was_read(shelf: Shelf, mon
     best = sorted(plain.values(), reverse=True)
     counted, looked_at = note(monkeypatch, Counting, "scores"), note(monkeypatch, Reader, "read")
     answer = await Texts(shelf.store.database, budget=400).search(parse(" ".join(asked)), limit=60, exact=20)
-    assert 0 < len(counted) <= COUNTED
+    assert 0 < len(counted) <= LOOKED_UP
     assert len(looked_at) == 60
     scores = [hit.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score <= plain[hit.item_id] + 1e-9 for hit in answer.hits)
     assert sum(plain[hit.item_id] for hit in answer.hits[:10]) >= 0.9 * sum(best[:10])
     assert [hit.score for hit in answer.hits[:20]] == pytest.approx([plain[hit.item_id] for hit in answer.hits[:20]])
+
+
+async def test_what_is_common_was_decided_when_a_block_was_written(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version may draw the line elsewhere."""
+    chance = random.Random(6)
+    shelf.put_many({f"{n}": " ".join(chance.choices(["heron", "reed", "mud"], k=9)) for n in range(900)})
+    plain = shelf.plain(["heron", "mud"])
+    await shelf.settle()
+    for short in (1, 300, 2000):
+        monkeypatch.setattr(ranking, "SHORT", short)
+        hits = (await Texts(shelf.store.database, budget=300).search(parse("heron mud"), limit=10)).hits
+        assert [hit.score for hit in hits] == pytest.approx([plain[hit.item_id] for hit in hits])
+
+
+async def test_that_not_all_were_compared_is_told_only_if_it_is_so(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put_many({f"{n}": f"red heron {'blue' if n < 5 else 'green'}" for n in range(600)})
+    await shelf.settle()
+    monkeypatch.setattr(searching, "VERIFIED", 600)
+    assert (await shelf.texts.search(parse('"red blue"'), limit=10)).notes == ()
+    assert (await shelf.texts.search(parse("heron -red"), limit=10)).notes == ()
+    monkeypatch.setattr(searching, "VERIFIED", 100)
+    assert len((await shelf.texts.search(parse('"red heron"'), limit=10)).hits) == 10
+    told = (await shelf.texts.search(parse('"heron red"'), limit=10)).notes
+    assert told == ("Only the best 100 candidates were compared with the query's phrases.",)
+    told = (await shelf.texts.search(parse('heron -"red heron"'), limit=10)).notes
+    assert told == ("Only the best 100 candidates were compared with the query's exclusions.",)
 
 
 async def test_a_small_source_beside_a_large_one_is_read_whole(shelf: Shelf) -> None:

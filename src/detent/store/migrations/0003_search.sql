@@ -45,8 +45,8 @@ CREATE INDEX text_change_order ON text_change (text_id, gone);
 -- `first` to `last`; a text's place among them, from 0, is its ordinal. `lengths` are their numbers of words, 2 bytes
 -- each, at most 65,535; `words` is their sum. `common` has, text after text, which of the block's common terms occur in
 -- it, 3 bytes each, little-endian: the term's number (2), how often (1); a text's begin at the place that `offsets` has
--- for its ordinal, 4 bytes each, and end where the next one's begin. `dead` has a bit for each text that is gone, the first in the lowest
--- bit, or nothing if none is; what it says is taken out of the rest when the block is merged with others.
+-- for its ordinal, 4 bytes each, and end where the next one's begin. `dead` has a bit for each text that is gone, the
+-- first in the lowest bit, or nothing if none is; what it says is taken out of the rest when the block is merged.
 CREATE TABLE text_block (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind_id     integer NOT NULL,

@@ -14,6 +14,9 @@ from detent.store.database import Connection, fetch
 LONGEST_WORD = 2046
 """In bytes; PostgreSQL leaves out what is longer, in texts and in queries."""
 
+NOT_HEEDED = "is not heeded."
+"""How notes end on what of a query is as if it had not been written."""
+
 Need = Sequence[Sequence[frozenset[str]]]
 """Of each of these, for one: all of these lexemes."""
 
@@ -117,7 +120,7 @@ class _Parts:
         """Notes on phrases and exclusions that have no word to look for."""
         texts = [*query.sought[len(query.words) :], *query.excluded]
         empty = [text for text in texts if not any(self._found[language][text].condition for language in languages)]
-        return [f"“{text}” has only words that are too common or too long, and is not heeded." for text in empty]
+        return [f"“{text}” has only words that are too common or too long, and {NOT_HEEDED}" for text in empty]
 
 
 def _texts(query: Query) -> list[str]:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from detent.store.texts import ranking
 from detent.store.texts.lexemes import Integers, Occurrences, lengths
-from detent.store.texts.ranking import common, saturation
+from detent.store.texts.ranking import saturation
 
 MOST_TEXTS = 65_536
 MOST_WORDS = 1 << 23
@@ -134,7 +135,8 @@ def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:
     ordinal = keys & 0xFFFF
     entries["ordinal"], entries["times"], entries["length"] = ordinal, keys >> 16 & 0xFF, words[ordinal]
     counts = np.bincount(keys >> 40, minlength=len(order)).astype(np.int64)
-    numbers = np.where(common(counts), np.cumsum(common(counts)) - 1, -1)
+    common = counts > ranking.SHORT
+    numbers = np.where(common, np.cumsum(common) - 1, -1)
     by_text, offsets = _by_text(numbers[keys >> 40], keys, len(texts))
     terms = [found.terms[number] for number in order]
     return Block(texts, words, terms, counts, entries.tobytes(), numbers, by_text, offsets)

@@ -11,7 +11,7 @@ import numpy as np
 from detent.store.texts.postings import Postings
 from detent.store.texts.ranking import Candidates, Collection, Integers, Numbers, Slices, of_short, saturation
 
-COUNTED = 500
+LOOKED_UP = 500
 """After so many texts no more are counted, even if one of them might be better."""
 
 _MARGIN = 12
@@ -36,7 +36,7 @@ class Counting:
 
     async def sharpened(self, candidates: Candidates, best: int) -> Candidates:
         """The candidates, as many of them counted as it takes to know the best; the others with what was read."""
-        order = candidates.order(COUNTED)[:COUNTED]
+        order = candidates.order(LOOKED_UP)[:LOOKED_UP]
         scores = candidates.floors.copy()
         wanted = best + _MARGIN
         done, size = 0, wanted

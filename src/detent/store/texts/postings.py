@@ -68,7 +68,7 @@ class Postings:
         totals = self._counts.sum(axis=0)
         shares = np.array(share(totals.tolist(), budget), np.int64)
         stops = -(-self._counts * shares // np.maximum(totals, 1))  # rounded up, so that no block is left out
-        stops = np.maximum(np.maximum(stops, at_least(self._counts)), self._read)
+        stops = np.maximum(np.maximum(stops, at_least(self._counts, self._numbers >= 0)), self._read)
         await self._fetch(stops)
         return self._slices()
 
@@ -167,6 +167,7 @@ class Postings:
             term,
             self._read[block, term],
             self._counts[block, term],
+            self._numbers[block, term] >= 0,
             averages[block],
             entries["ordinal"].astype(np.int64),
             entries["times"].astype(np.int64),

@@ -22,8 +22,9 @@ K1 = 1.5
 B = 0.75
 
 SHORT = 256
-"""Of a posting so many entries are always read: in proportion, those of a small block beside large ones would hardly
-be. A term with more is common in its block; there are fewer than 65,536 of those."""
+"""A term that occurs in more texts of a block is common there; there are fewer than 65,536 of those. Of a common one so
+many entries are read at least, of others all: in proportion, those of a small block beside large ones would hardly be.
+What is common in a block was decided when it was written."""
 
 ROUNDING = 2 / 65_535
 """By how much an entry may weigh more than the one before it."""
@@ -31,10 +32,9 @@ ROUNDING = 2 / 65_535
 
 @dataclass(frozen=True)
 class Collection:
-    """What scores depend on beside the text itself: how many texts there are, how long they are on average, and
-    how rare each term of the query is."""
+    """What scores depend on beside the text itself: how long texts are on average, and how rare each term of the query
+    is."""
 
-    texts: int
     average: float
     rarity: Numbers
 
@@ -42,13 +42,14 @@ class Collection:
 @dataclass(frozen=True)
 class Slices:
     """The beginnings of some postings, block after block: of each the block (its place in the search), the term, how
-    many of its entries were read, how many there are, and the block's own average length; and the entries of all, in
-    a row."""
+    many of its entries were read, how many there are, whether the term is common there, and the block's own average
+    length; and the entries of all, in a row."""
 
     block: Integers
     term: Integers
     read: Integers
     count: Integers
+    common: Flags
     average: Numbers
     ordinals: Integers
     times: Integers
@@ -100,19 +101,14 @@ def share(counts: Sequence[int], budget: int) -> list[int]:
     return shares
 
 
-def common(counts: Integers) -> Flags:
-    """Which of the postings with so many entries are not always read whole."""
-    return counts > SHORT
-
-
-def at_least(counts: Integers) -> Integers:
+def at_least(counts: Integers, common: Flags) -> Integers:
     """How many entries of these postings are always read."""
-    return np.minimum(counts, SHORT)
+    return np.where(common, np.minimum(counts, SHORT), counts)
 
 
 def of_short(slices: Slices, collection: Collection, starts: Integers) -> tuple[Integers, Numbers]:
     """What the postings that are always read whole add to scores: the texts' places, ascending, and how much each."""
-    some = np.repeat(~common(slices.count), slices.read)
+    some = np.repeat(~slices.common, slices.read)
     every = slices.ordinals + np.repeat(starts[slices.block], slices.read)
     weights = saturation(slices.times[some], slices.lengths[some], collection.average)
     weights = weights * np.repeat(collection.rarity[slices.term], slices.read)[some]

@@ -19,7 +19,7 @@ from detent.knowledge.query import Query
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch, fetch_together
 from detent.store.texts import ranking
-from detent.store.texts.asking import Question, ask
+from detent.store.texts.asking import NOT_HEEDED, Question, ask
 from detent.store.texts.counting import Counting
 from detent.store.texts.index import COUNTED
 from detent.store.texts.postings import Postings
@@ -35,8 +35,6 @@ COUNTED_ONE_BY_ONE = 200
 
 VERIFIED = 10_000
 """How many candidates are looked at for a phrase or an exclusion."""
-
-NOT_ALL_COMPARED = f"Only the best {VERIFIED:,} candidates were compared with the query's phrases."
 
 Check = Callable[[Connection, Sequence[int]], Awaitable[Some[int]]]
 """Which of these items may be found; asked about the best, in order, on the search's own connection."""
@@ -99,6 +97,12 @@ class TextSearch:
             reader = Reader(connection, question, self._waiting)
             return await _Search(connection, question, wanted, reader).run(self._budget)
 
+    async def unheeded(self, query: Query, kinds: Some[int] | None) -> list[str]:
+        """Notes on phrases and exclusions that have no word to look for in any language."""
+        async with self._database.snapshot() as connection:
+            question = await ask(connection, query, kinds)
+        return [note for note in question.notes if note.endswith(NOT_HEEDED)]
+
     async def meeting(self, query: Query, items: Some[int]) -> set[int]:
         """Which of these items have the query's phrases, and nothing of what it excludes."""
         async with self._database.snapshot() as connection:
@@ -118,7 +122,7 @@ class _Search:
         self._question = question
         self._wanted = wanted
         self._reader = reader
-        self._collection = Collection(0, 0.0, np.zeros(0))
+        self._collection = Collection(0.0, np.zeros(0))
         self._hits: list[TextHit] = []
         self._notes = list(question.notes)
         self._counted = self._verified = 0
@@ -182,17 +186,21 @@ class _Search:
                 ordered = candidates.best(len(candidates.places))
             some = slice(done, min(done + size, len(ordered.places)))
             await self._look_at(postings, counting, ordered, some)
-            if self._is_enough():
-                return True
             done = some.stop
+            if self._is_enough(done < len(candidates.places) or not postings.exhausted):
+                return True
             size = min(2 * size, 2000)
         return False
 
-    def _is_enough(self) -> bool:
-        if self._question.conditional and self._verified >= VERIFIED:
-            self._notes.append(NOT_ALL_COMPARED)
+    def _is_enough(self, more: bool) -> bool:
+        """Whether to look no further. `more`: there are other candidates."""
+        if self._certain and len(self._hits) >= self._wanted.limit:
             return True
-        return self._certain and len(self._hits) >= self._wanted.limit
+        if not (more and self._question.conditional and self._verified >= VERIFIED):
+            return False
+        what = "phrases" if any(self._question.needs.values()) else "exclusions"
+        self._notes.append(f"Only the best {VERIFIED:,} candidates were compared with the query's {what}.")
+        return True
 
     async def _look_at(self, postings: Postings, counting: Counting, ordered: Candidates, some: slice) -> None:
         """Take hits from these candidates: by their true scores, until no other can be better than the best; from
@@ -261,7 +269,7 @@ def _collection(postings: Postings, waiting: Reading) -> Collection:
     words = postings.words + int(waiting.lengths.sum())
     containing = postings.containing + (waiting.times > 0).sum(axis=0)
     rarity = np.array([ranking.rarity(texts, many) for many in containing.tolist()], np.float64)
-    return Collection(texts, words / max(texts, 1), rarity)
+    return Collection(words / max(texts, 1), rarity)
 
 
 async def _meeting(postings: Postings, question: Question, budget: int) -> Flags | None:

@@ -47,11 +47,16 @@ class Texts:
         check: Check | None = None,
     ) -> TextHits:
         """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check. So
-        many of the best are `exact`; those after them may be told in another order than their true scores have.
+        many of the best have their true scores; those after them may be told in another order. Where the query has only
+        common words, a text may be missed in which none of them weighs much.
 
         `allowed` suits filters that leave up to some ten thousand items; a wider one is better asked by `check`.
         """
         return await self._search.search(query, limit=limit, exact=exact, kinds=kinds, allowed=allowed, check=check)
+
+    async def unheeded(self, query: Query, kinds: Collection[int] | None) -> list[str]:
+        """Notes on phrases and exclusions of the query that have no word to look for."""
+        return await self._search.unheeded(query, kinds)
 
     async def meeting(self, query: Query, items: Collection[int]) -> set[int]:
         """Which of these items have the query's phrases, and nothing of what it excludes."""
