@@ -92,13 +92,9 @@ def rarity(texts: int, containing: int) -> float:
 
 
 def share(counts: Sequence[int], budget: int) -> list[int]:
-    """How many entries of each term are read: all of the rare ones, and of the common ones equally many."""
-    shares = [0] * len(counts)
-    left = budget
-    for done, term in enumerate(sorted(range(len(counts)), key=counts.__getitem__)):
-        shares[term] = min(counts[term], max(1, left // (len(counts) - done)))
-        left -= shares[term]
-    return shares
+    """How many entries of each term are read: all of the rare ones, and of the common ones equally many. What rare ones
+    leave of the budget is not spent: beside them, the others hardly count."""
+    return [min(count, max(1, budget // len(counts))) for count in counts]
 
 
 def at_least(counts: Integers, common: Flags) -> Integers:

@@ -33,7 +33,7 @@ SMALL = 200_000
 """A part that lost its index is compared as a whole if it is smaller: that takes a tenth of a second."""
 
 LARGE = 300_000
-_CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 120, 300, 1000
+_CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 120, 240, 1000
 """How many candidates an index is asked for at a time. Of a large one it takes more to have found the nearest."""
 _MOST_SCANNED = 20_000
 
