@@ -28,7 +28,7 @@ ARTICLES = {
 }
 HIT = {
     *("item_id", "source", "label", "key", "title", "snippet", "score", "parts", "link", "passage", "passage_title"),
-    "properties",
+    *("properties", "stale", "place"),
 }
 
 

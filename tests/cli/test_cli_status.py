@@ -45,7 +45,7 @@ def test_status_shows_states_totals_failures_and_workers(said: Callable[..., Res
 def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None:
     status = document("status")
 
-    assert set(status) == {"at", "totals", "sources", "workers"}
+    assert set(status) == {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding"}
     assert status["totals"] == {"items": 5, "waiting": 2, "working": 2, "failed": 1, "stopped": 0, "done": 0}
     [source] = status["sources"]
     assert set(source) == {"name", "added_at", "paused_at", "labels"}
@@ -56,6 +56,16 @@ def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None
     [worker] = status["workers"]
     assert set(worker) == {"owner", "items", "leases", "since", "deadline"}
     assert worker["since"].endswith("+00:00")
+    assert status["states"] == {"pending": 2, "in_progress": 2, "failed": 1}
+    assert status["labels"] == {"Topic": status["states"]}
+    assert status["errors"] == [{"label": "Topic", "error_type": "rejected", "count": 1, "keys": ["topic 0"]}]
+    assert status["embedding"] == {"current": None, "next": None}
+
+
+def test_the_help_explains_the_fields_of_the_document(said: Callable[..., Result]) -> None:
+    told = said("status", "--help").stdout
+    for field in ("states", "labels", "errors", "embedding"):
+        assert f"\n    {field} " in told, field
 
 
 def test_sources_and_their_pause(

@@ -22,6 +22,7 @@ from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
+from detent.worker.configured import with_configured
 from detent.worker.duty import duties, embeddable
 from detent.worker.patience import patiently
 
@@ -253,7 +254,7 @@ class AsyncDetent:
         is raised at the end; its `report` is the one that would have been returned.
         """
         found = await self._discover()
-        sources = self.sources or await embeddable(self.store)
+        sources = await self._sources() or await embeddable(self.store)
         kinds = await declare(self.store, sources)
         async with work_here(self.store, sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)
@@ -264,8 +265,13 @@ class AsyncDetent:
         return report
 
     async def _discover(self, tell: Tell | None = None) -> Discovery:
-        await declare(self.store, self.sources)
-        return await discover(self.store, self.sources, tell)
+        sources = await self._sources()
+        await declare(self.store, sources)
+        return await discover(self.store, sources, tell)
+
+    async def _sources(self) -> list[Source]:
+        """Those that the program was given, and those that were added to the database."""
+        return await with_configured(self.store, self.sources)
 
     async def _report(self, kinds: Mapping[tuple[str, str], Kind], sources: Sequence[Source], completed: int) -> Report:
         left = await remaining(self.store, duties(sources, kinds, self.settings))

@@ -23,7 +23,9 @@ _NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 _SECTIONS = {
     "Work": {
         "init": "init.init",
+        "add": "add.add",
         "run": "run.run",
+        "watch": "run.watch",
         "work": "run.work",
     },
     "Look": {
@@ -49,6 +51,7 @@ _SECTIONS = {
     "Set up": {
         "config": "config.config",
         "db": "database.database",
+        "migrate-flags": "migrate.migrate_flags",
         "completion": "completion.completion",
     },
 }

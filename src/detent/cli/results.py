@@ -77,8 +77,10 @@ def _lines(hit: Hit, scores: bool) -> Iterator[Text]:
         yield plain(hit.passage_title, style="italic")
     if hit.snippet:
         yield _highlighted(hit.snippet)
-    if hit.link:
-        yield plain(hit.link, style="blue")
+    if where := hit.link or hit.place:
+        yield plain(where, style="blue")
+    if hit.stale:
+        yield plain("its last version that could be read; a newer one failed", style="red")
     if scores:
         parts = ", ".join(f"{name} {score:.3g}" for name, score in hit.parts.items())
         yield plain(f"score {hit.score:.4f} ({parts})", style="dim")

@@ -42,6 +42,7 @@ class Plan:
     flags: dict[str, object]
     until_idle: bool
     wait_for_later: bool = True
+    watch: bool = False
 
 
 def worker_options(command: F) -> F:
@@ -63,8 +64,9 @@ def _parameter(setting: Setting) -> str:
 @click.command(cls=Command, short_help="Work until nothing is left to do.")
 @worker_options
 @click.option("--no-wait", is_flag=True, help="Do not wait for items that are to be tried again later.")
+@click.option("--watch", is_flag=True, help="Go on, and keep up with sources that tell of changes, until stopped.")
 @with_session
-def run(session: Session, no_wait: bool, **flags: str | None) -> int:
+def run(session: Session, no_wait: bool, watch: bool, **flags: str | None) -> int:
     """Let the sources say what items there are, and work until nothing is left to do.
 
     Items that failed for a passing reason are tried again after a while, and run waits for them. The last lines
@@ -85,7 +87,23 @@ def run(session: Session, no_wait: bool, **flags: str | None) -> int:
       detent run --processes 4 --concurrency 32
       detent run --modules my_sources --no-wait
     """
+    if watch:
+        return _begin(session, Plan(_given(flags), until_idle=False, watch=True))
     return _begin(session, Plan(_given(flags), until_idle=True, wait_for_later=not no_wait))
+
+
+@click.command(cls=Command, short_help="Work, and keep up with folders as they change.")
+@worker_options
+@with_session
+def watch(session: Session, **flags: str | None) -> int:
+    """Do what `detent run` does, and keep up with sources that tell of changes, such as folders, until stopped.
+
+    \b
+    Examples:
+      detent watch
+      detent watch --processes 2
+    """
+    return _begin(session, Plan(_given(flags), until_idle=False, watch=True))
 
 
 @click.command(cls=Command, short_help="Work until stopped.")
@@ -122,10 +140,11 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare
+    from detent.worker.configured import with_configured
     from detent.worker.duty import duties, embeddable, waits_to_be_embedded
 
     project = _project(opened)
-    declared = _declared(opened, project)
+    declared = await with_configured(opened.store, _declared(opened, project))
     if not declared and not await waits_to_be_embedded(opened.store):
         return await _without_sources(session, opened, project, plan)
     sources = declared or await embeddable(opened.store)
@@ -138,10 +157,10 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
         raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
     failures: Sequence[DiscoveryFailed] = ()
     with display(session.err) as shown:
-        if plan.until_idle:
+        if plan.until_idle or plan.watch:
             failures = await _discover(opened, sources, shown)
         shift = Shift(opened, _crew(opened, project, found, plan), found, shown)
-        await shift.run()
+        await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
     ended = await _ending(opened, shift, list(kinds.values()), found)
     session.say(ended.sentence)
     for failure in failures:
@@ -191,8 +210,9 @@ def _nothing_declared(opened: Connected, project: Project) -> str:
     if modules:
         return f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty."
     return (
-        f"No sources are configured. Name the Python modules that declare them in {project.file}, as "
-        'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
+        "No sources are configured. Add a folder with `detent add files NAME FOLDER`; or name the Python modules that "
+        f'declare your own in {project.file}, as modules = ["my_module"] under [handlers], or with --modules; '
+        "`detent init` writes that file."
     )
 
 
@@ -253,6 +273,38 @@ async def _discover(opened: Connected, sources: Sequence[Source], shown: Display
     for failure in discovered.failures:
         shown.say(f"{failure} What is known is worked on.")
     return discovered.failures
+
+
+async def _keep_up(opened: Connected, source: Source, shown: Display) -> None:
+    """Discover again whenever a source tells of changes, until it cannot be watched any more."""
+    if source.watch is None:
+        return
+    try:
+        async for _ in source.watch():
+            await _discover_again(opened, source, shown)
+    except OSError as error:
+        shown.say(f"{source.name} is no longer watched: {error.strerror or error}.")
+
+
+async def _discover_again(opened: Connected, source: Source, shown: Display) -> None:
+    """What fails now is tried again with the next change."""
+    from detent.application.discovery import discover
+    from detent.errors import DetentError
+
+    try:
+        discovered = await discover(opened.store, [source])
+    except DetentError as error:
+        shown.say(str(error))
+        return
+    for told in [_told(discovered), *map(str, discovered.failures)]:
+        if told:
+            shown.say(told)
+
+
+async def _keeping_up(opened: Connected, sources: Sequence[Source], shown: Display) -> None:
+    import asyncio
+
+    await asyncio.gather(*(_keep_up(opened, source, shown) for source in sources))
 
 
 def _told(discovered: Discovery) -> str:

@@ -27,7 +27,8 @@ MODES = ("hybrid", "text", "semantic", "graph")
 _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])([T ][0-9].*)?)?)?")
 _HIT_FIELDS = """
     hits        a list, best first, of: item_id, source, label, key, title, snippet, score, parts (what the score is
-    made of), link (or null), passage and passage_title (null unless the best passage of several), properties
+    made of), link (or null), passage and passage_title (null unless the best passage of several), properties,
+    stale (whether a newer version failed), place (where in a file it stands, or null)
     notes       a list of sentences: what could not answer, what is not indexed yet, what was not heeded
 """
 

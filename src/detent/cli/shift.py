@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from detent.application.connecting import Connected
 from detent.cli.display import Display
@@ -45,20 +46,22 @@ class Shift:
         self._asked_later = float("-inf")
         self._working: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
+    async def run(self, beside: Coroutine[Any, Any, None] | None = None) -> None:
+        """Run it, and something beside it for as long."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop, number)
-        watching = asyncio.create_task(self._watch())
+        others = [asyncio.create_task(each) for each in (self._watch(), beside) if each is not None]
         self._working = asyncio.create_task(self._crew.run())
         try:
             await asyncio.wait({self._working})
             if not self._working.cancelled():
                 self._working.result()
         finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
+            for other in others:
+                other.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await other
             if not self.away:
                 with contextlib.suppress(DatabaseAway):
                     await self._count_later()

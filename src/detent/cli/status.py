@@ -1,4 +1,5 @@
-"""`detent status`: how many items are where, and who works on them. Only tallies and leases are read."""
+"""`detent status`: how many items are where, and who works on them. Only tallies and leases are read, and for JSON also
+what failed."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     from detent.application.connecting import Connected
     from detent.cli.standing import Standing
-    from detent.store import Holder, Origin, Store
+    from detent.interfaces import BrainStatus
+    from detent.store import Holder, Origin, Store, Tally
 
 _REFRESH_SECONDS = 1.0
 
@@ -31,6 +33,7 @@ class Overview:
 
     at: datetime
     origins: Sequence[Origin]
+    tallies: Sequence[Tally]
     standings: Sequence[Standing]
     holders: Sequence[Holder]
 
@@ -49,6 +52,11 @@ class Overview:
     sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
     lifecycle, total, waiting, working, failed, stopped, done, states, a list of: state, meaning, count
     workers     a list of: owner, items, leases, since, deadline
+    states      how many items are in each state, of all sources together
+    labels      the same for each label
+    errors      a list of: label, error_type, count (of the first 10,000 failed ones), keys (5 at most)
+    embedding   current and next: the model that search uses, and the one that is to take its place, with
+    provider, model, dimensions; null where there is none
 """)
 def status(session: Session, watch: bool, json_: bool) -> None:
     """Show how many items are in which state, and who works on them now.
@@ -73,14 +81,17 @@ def status(session: Session, watch: bool, json_: bool) -> None:
 async def look(store: Store) -> Overview:
     from detent.cli.standing import standings
 
-    known = standings(await store.kinds.select(), await store.count_by_state())
-    return Overview(datetime.now(UTC), await store.sources.all(), known, await store.workers())
+    kinds, tallies = await store.kinds.select(), await store.count_by_state()
+    known = standings(kinds, tallies)
+    return Overview(datetime.now(UTC), await store.sources.all(), tallies, known, await store.workers())
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:
     overview = await look(opened.store)
     if json_:
-        document(_document(overview))
+        from detent.interfaces.brain_status import read_brain_status
+
+        document(_document(overview, await read_brain_status(opened.store, overview.tallies)))
     else:
         session.out.print(_picture(overview))
 
@@ -187,7 +198,8 @@ def _totals(overview: Overview) -> dict[str, int]:
     return totals | {name: sum(standing.of(name) for standing in overview.standings) for name in STYLES}
 
 
-def _document(overview: Overview) -> dict[str, Any]:
+def _document(overview: Overview, brain: BrainStatus) -> dict[str, Any]:
+    told = brain.as_data()
     return {
         "at": overview.at,
         "totals": _totals(overview),
@@ -210,6 +222,7 @@ def _document(overview: Overview) -> dict[str, Any]:
             }
             for holder in overview.holders
         ],
+        **{name: told[name] for name in ("states", "labels", "errors", "embedding")},
     }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Hit:
     """One result. `key` and `title` are those of what is shown: the passage's own, or, grouped, of what it belongs
-    to, and `passage` is then the passage's key. `parts` says where the score comes from."""
+    to, and `passage` is then the passage's key. `parts` says where the score comes from. `stale`: what is shown is the
+    last version that could be read; a newer one failed. `place` is where in a file it stands, as `guide.md:9-11`."""
 
     item_id: int
     source: str
@@ -24,6 +25,8 @@ class Hit:
     passage: str | None = None
     passage_title: str | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
+    stale: bool = False
+    place: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}/{self.key}"

@@ -230,6 +230,7 @@ class Search:
         )
         kind = await self._store.kinds.by_id(shown_kind)
         inner = grouped and row.root_id != row.item_id
+        root_kind = await self._store.kinds.by_id(row.root_kind_id)
         return Hit(
             item_id=row.root_id if grouped else row.item_id,
             source=kind.source,
@@ -243,6 +244,8 @@ class Search:
             passage=row.key if inner else None,
             passage_title=row.title if inner else None,
             properties=row.root_properties if grouped else row.properties,
+            stale=row.root_state in root_kind.lifecycle.failures,
+            place=_place(row.properties),
         )
 
 
@@ -327,6 +330,15 @@ def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[
         return fuse(rankings, weights=weights)
     [(name, ranking)] = rankings.items()
     return [Fused(item, score, {name: (place, score)}) for place, (item, score) in enumerate(ranking, start=1)]
+
+
+def _place(properties: Mapping[str, Any]) -> str | None:
+    """Where a part of a file stands in it, as an editor takes it."""
+    path, first, last, unit = (properties.get(name) for name in ("path", "first", "last", "unit"))
+    if not path or not isinstance(first, int):
+        return None
+    span = f"{first}-{last}" if isinstance(last, int) and last > first else f"{first}"
+    return f"{path}:{span}" if unit == "line" else f"{path}, {unit} {span}"
 
 
 def _says_something(vector: np.ndarray) -> bool:

@@ -15,6 +15,7 @@ from detent.knowledge import NewItem
 from detent.lifecycle import BUILTIN, Event, Lifecycle
 
 Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
+Watch = Callable[[], AsyncIterable[object]]
 Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 _LANGUAGE = re.compile("[A-Za-z_]+")
@@ -83,6 +84,9 @@ class Source:
     `complete` are the labels of which `discover` names all items there are. Of those, what it no longer names leaves
     the graph with all that belongs to it, once it has named everything without an error.
 
+    `watch`, called when a worker is to keep up with the source, tells again and again that `discover` may name
+    something else now: an async generator.
+
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
     the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that
     is `simple`, which takes words as they are written.
@@ -94,6 +98,7 @@ class Source:
     discover: Discover | None = field(compare=False)
     language: str | None
     complete: frozenset[str]
+    watch: Watch | None = field(compare=False)
 
     def __init__(
         self,
@@ -104,6 +109,7 @@ class Source:
         language: str | None = None,
         *,
         complete: Collection[str] = (),
+        watch: Watch | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -113,6 +119,7 @@ class Source:
         object.__setattr__(self, "discover", discover)
         object.__setattr__(self, "language", language)
         object.__setattr__(self, "complete", frozenset([complete] if isinstance(complete, str) else complete))
+        object.__setattr__(self, "watch", watch)
         self._check_types()
         for handler in handlers:
             self._check(handler)

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from psycopg.types.json import Jsonb
 
 from detent.errors import KindGone
-from detent.knowledge import Child, Done, Item, Mention, NewItem, Node, Reference
+from detent.knowledge import Child, Done, Item, Mention, NewItem, Node, Passage, Reference
 from detent.store.aliases import write_aliases
 from detent.store.database import Connection, fetch
-from detent.store.embeddings import Embeddings
+from detent.store.embeddings import STAGE, Embeddings
 from detent.store.family import ChangedHands, Family, hold, hold_new
 from detent.store.items import add, birth_state, tell_changed
 from detent.store.kinds import Kind, Kinds, hold_kinds
@@ -61,6 +61,8 @@ class Plan:
     """An item, or the parent of one; the number whose links they are; the links."""
     moved: list[Line] = field(default_factory=list)
     changed: dict[int, str] = field(default_factory=dict)
+    noted: dict[int, str] = field(default_factory=dict)
+    """What is another one, but has the text that it was embedded with, so that there is nothing to do for it."""
     gone: list[Any] = field(default_factory=list)
 
 
@@ -164,6 +166,8 @@ class Graph:
         return plan
 
     async def _tell_changed(self, connection: Connection, plan: Plan, family: Family) -> None:
+        if plan.noted:
+            await fetch(connection, "note_hash", {"ids": list(plan.noted), "hashes": list(plan.noted.values())})
         rows = [row for row in family.all() if row.id in plan.changed]
         for number in sorted({row.kind_id for row in rows}):
             kind = await self._kinds.by_id(number, connection)
@@ -243,7 +247,14 @@ def _plan_child(plan: Plan, each: Offspring, family: Family) -> None:
     plan.nodes.append(line)
     plan.links.append((each.parent, row.id, each.child.references))
     if row.content_hash != fingerprint:
-        plan.changed[row.id] = fingerprint
+        (plan.noted if _is_embedded(each, row) else plan.changed)[row.id] = fingerprint
+
+
+def _is_embedded(each: Offspring, row: Any) -> bool:
+    """Whether embedding is all that is done for such a child, and was done for this very text."""
+    lifecycle, node = each.kind.lifecycle, each.child.node
+    at_rest = row.state not in lifecycle.working | lifecycle.waiting | lifecycle.failures
+    return at_rest and lifecycle.working == {STAGE} and row.embedded == Passage.of(node.title, node.text).hash
 
 
 def _columns(lines: Sequence[Line]) -> dict[str, list[Any]]:

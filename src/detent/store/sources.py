@@ -1,12 +1,18 @@
-"""Sources as the database knows them: listed, paused and let go on, and the languages of their texts."""
+"""Sources as the database knows them: listed, configured, paused and let go on, and the languages of their texts."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from psycopg.types.json import Jsonb
+
+from detent.errors import SourceConflict
 from detent.store.database import Database, fetch
 from detent.store.kinds import refuse_removed, unknown
+from detent.store.values import check_key
 
 
 class Origin(NamedTuple):
@@ -17,6 +23,14 @@ class Origin(NamedTuple):
     paused_at: datetime | None
 
 
+class Configured(NamedTuple):
+    """A source of one of Detent's own types, and its settings."""
+
+    name: str
+    type: str
+    settings: Mapping[str, Any]
+
+
 class Sources:
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -24,6 +38,22 @@ class Sources:
     async def all(self) -> list[Origin]:
         """The sources, by name."""
         return [Origin(*row) for row in await self._database.fetch("sources")]
+
+    async def configure(self, source: str, type_: str, settings: Mapping[str, Any]) -> None:
+        """Keep what a source of one of Detent's own types is to do, in place of what was kept."""
+        check_key("the source's name", source)
+        parameters = {"name": source, "type": type_, "settings": Jsonb(dict(settings))}
+        async with self._database.transaction() as connection:
+            await refuse_removed(connection, source)
+            if not await fetch(connection, "configure_source", parameters):
+                raise SourceConflict(
+                    f"There is a source {source!r} already, and it is none of the type {type_!r}. Choose another name, "
+                    f"or remove it first: {shlex.join(['detent', 'remove', source])}"
+                )
+
+    async def configured(self) -> list[Configured]:
+        """The sources of Detent's own types, by name."""
+        return [Configured(*row) for row in await self._database.fetch("configured_sources")]
 
     async def pause(self, source: str) -> None:
         """Let nothing more of this source be claimed."""

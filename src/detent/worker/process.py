@@ -18,6 +18,7 @@ from detent.configuration import Configuration, Project, load
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
+from detent.worker.configured import with_configured
 from detent.worker.duty import embeddable
 from detent.worker.lifeline import watch
 from detent.worker.memory import collect_seldom
@@ -36,7 +37,7 @@ async def work(spec: Spec) -> int:
     collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = declared or await embeddable(store)
+        sources = await with_configured(store, declared) or await embeddable(store)
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))

@@ -25,10 +25,13 @@ CREATE TABLE lifecycle (
 CREATE TABLE source (
     id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name        text COLLATE "C" NOT NULL UNIQUE CHECK (name <> ''),
+    type        text COLLATE "C",
+    settings    jsonb NOT NULL DEFAULT '{}',
     paused_at   timestamptz,
     removed_at  timestamptz,
     added_at    timestamptz NOT NULL DEFAULT clock()
 );
+COMMENT ON COLUMN source.type IS 'What Detent itself works on, by these settings; null where a module declares it.';
 COMMENT ON COLUMN source.removed_at IS 'It is being removed, in steps; nothing of it is claimed any more.';
 
 -- A kind is what items of one source and label have in common: their lifecycle.

@@ -24,8 +24,9 @@ SELECT item_id FROM family;
 -- name: children
 -- Items that are held, as they are now, and what they belong to.
 SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token,
-       node.item_id IS NOT NULL AS written, node.parent_id, node.position, node.edge, node.shared
-FROM item LEFT JOIN node ON node.item_id = item.id
+       node.item_id IS NOT NULL AS written, node.parent_id, node.position, node.edge, node.shared,
+       embedding.hash AS embedded
+FROM item LEFT JOIN node ON node.item_id = item.id LEFT JOIN embedding ON embedding.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
 -- name: write_nodes

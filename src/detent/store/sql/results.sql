@@ -3,7 +3,8 @@
 -- name: results
 -- Items as results, each with what it belongs to in the end: their names, and what a reader may open.
 SELECT node.item_id, item.kind_id, item.key, node.title, node.properties, top.root_id, root_item.kind_id AS root_kind_id,
-       root_item.key AS root_key, root.title AS root_title, root.properties AS root_properties
+       root_item.key AS root_key, root.title AS root_title, root.properties AS root_properties,
+       root_item.state AS root_state
 FROM unnest(%(ids)s::bigint[], %(roots)s::bigint[]) AS top (id, root_id)
 JOIN node ON node.item_id = top.id
 JOIN item ON item.id = node.item_id

@@ -5,6 +5,18 @@
 INSERT INTO source (name) VALUES (%(name)s)
 ON CONFLICT (name) DO UPDATE SET removed_at = NULL, paused_at = NULL WHERE source.removed_at IS NOT NULL;
 
+-- name: configure_source
+-- Keeps what a source of one of Detent's own types is to do; nothing if the source is there and is none of this type.
+INSERT INTO source (name, type, settings) VALUES (%(name)s, %(type)s, %(settings)s)
+ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, type = excluded.type,
+    removed_at = NULL, paused_at = CASE WHEN source.removed_at IS NULL THEN source.paused_at END
+WHERE source.type = excluded.type OR source.removed_at IS NOT NULL
+RETURNING name;
+
+-- name: configured_sources
+-- The sources of Detent's own types.
+SELECT name, type, settings FROM source WHERE type IS NOT NULL AND removed_at IS NULL ORDER BY name;
+
 -- name: being_removed
 -- Whether a source is being removed, and still has items.
 SELECT source.name FROM source WHERE name = %(name)s AND removed_at IS NOT NULL

@@ -1,0 +1,101 @@
+"""`detent migrate-flags`: nodes with boolean flags, from an export of Neo4j, become items that have a state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.cli.options import Command, as_json, with_session
+from detent.cli.output import counted, document, number
+from detent.cli.session import Session
+
+if TYPE_CHECKING:
+    from detent.application.connecting import Connected
+    from detent.application.migrating import Migrated
+
+_SHOWN = 20
+"""Of a file of which nothing is understood, this many lines are named."""
+
+
+@click.command("migrate-flags", cls=Command, short_help="Take over nodes with flags, exported from Neo4j.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--source", metavar="NAME", help="The source they go to. Without it: their projectId, or else `nodes`.")
+@click.option("--label", help="Only nodes with this label; what has no label gets this one.")
+@with_session
+@as_json("""
+    nodes       how many were migrated
+    known       how many were there already, and stay as they are
+    references  how many relationships became references
+    states      a list of: source, label, state, count
+    problems    a list of: line, reason
+""")
+def migrate_flags(session: Session, file: Path, source: str | None, label: str | None, json_: bool) -> int:
+    """Take over the nodes of FILE, in which flags say what is to be done with them. They follow the lifecycle `node`
+    afterwards, and their state is
+
+    \b
+    pending  where schemaDirty is true
+    ready    else, where there is embedding_content
+    linked   else, where embeddingsDirty is true
+    pending  otherwise
+
+    FILE is what `apoc.export.json.all` writes, or has one JSON object per line: uuid, labels or label, and further
+    properties. It may be compressed with gzip. A node's key is its uuid, or else its path or id. Relationships become
+    references. Flags and vectors are not kept, so that nodes in `ready` are found by their words only.
+
+    Nodes that are there already stay as they are: run it again after an interruption. A line that cannot be migrated
+    is named, and the others are migrated all the same; the exit status is 1 then.
+
+    \b
+    Examples:
+      detent migrate-flags all.json
+      detent migrate-flags scopes.jsonl --source brain --label Scope
+    """
+
+    async def migrated(opened: Connected) -> Migrated:
+        from detent.application.migrating import migrate_flags
+        from detent.cli.counting import Counting
+
+        with Counting(session.err, "Migrating", "nodes") as counting:
+            return await migrate_flags(opened.store, file, source=source, label=label, tell=counting.tell)
+
+    found = session.with_store(migrated)
+    if json_:
+        document(_document(found))
+    else:
+        _tell(session, found)
+    return 1 if found.problems else 0
+
+
+def _tell(session: Session, found: Migrated) -> None:
+    for source, label in sorted({name[:2] for name in found.states}):
+        states = ", ".join(f"{number(count)} {state}" for state, count in _states(found, source, label).items())
+        session.say(f"{source}/{label}: {states}")
+    known = f" {number(found.known)} more were there already." if found.known else ""
+    references = counted(found.references, "relationship")
+    session.say(f"{counted(found.states.total(), 'node')} and {references} migrated.{known}")
+    for problem in found.problems[:_SHOWN]:
+        session.err.print(str(problem), soft_wrap=True, markup=False, highlight=False)
+    if len(found.problems) > _SHOWN:
+        session.err.print(f"Nor were {counted(len(found.problems) - _SHOWN, 'more line')}.")
+
+
+def _states(found: Migrated, source: str, label: str) -> dict[str, int]:
+    from detent.lifecycle import NODE
+
+    return {state: count for state in NODE.states if (count := found.states[source, label, state])}
+
+
+def _document(found: Migrated) -> dict[str, Any]:
+    return {
+        "nodes": found.states.total(),
+        "known": found.known,
+        "references": found.references,
+        "states": [
+            {"source": source, "label": label, "state": state, "count": count}
+            for (source, label, state), count in sorted(found.states.items())
+        ],
+        "problems": [vars(problem) for problem in found.problems],
+    }

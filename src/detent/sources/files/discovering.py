@@ -1,0 +1,42 @@
+"""Discovery: what is in the folder, named with a stamp of each entry that tells cheaply whether it may have changed.
+
+A stamp is made of what the file system says, of the versions of parser and linking, and of what links depend on in
+other files, so that nothing is read of what is as it was. A file that was written a moment ago may be written again
+without its stamp being another one, as far as clocks are fine; its stamp is one that will not come again, so that it is
+looked at once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Sequence
+
+from detent.knowledge import NewItem
+from detent.sources.files.folder import Entry, Folder
+from detent.sources.files.labels import label_of
+from detent.sources.files.linking import VERSION, Roots
+from detent.sources.files.parsing.kinds import kind_of
+
+_FRESH_SECONDS = 2.0
+
+
+def discover(folder: Folder) -> Iterator[NewItem]:
+    """Everything in the folder that is not ignored."""
+    now, roots = time.time(), Roots.of(folder)
+    for entry, inside in folder.walk():
+        yield NewItem(entry.key, label_of(entry), content_hash=_stamp(entry, inside, roots, now))
+
+
+def _stamp(entry: Entry, inside: Sequence[Entry], roots: Roots, now: float) -> str:
+    """What is another text when the entry may be another one."""
+    status = entry.status
+    if entry.reason or status is None:
+        return f"left out: {entry.reason}"
+    if entry.is_folder:
+        listing = "\0".join(f"{label_of(each)}/{each.key}" for each in inside)
+        return hashlib.sha256(listing.encode()).hexdigest()[:32]
+    kind = kind_of(entry.path)
+    told = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {kind.name}{kind.version}-{VERSION}"
+    fresh = f" fresh at {now:.6f}" if abs(now - status.st_mtime) < _FRESH_SECONDS else ""
+    return f"{told} {roots.fingerprint(entry.path)}{fresh}"

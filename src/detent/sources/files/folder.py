@@ -1,0 +1,171 @@
+"""A folder as the files source sees it: what is in it, what is left out and why, and which keys its entries have.
+
+What `.gitignore` and `.detentignore` say is heeded in every folder, as Git does, and so are the source's own patterns.
+Nothing outside of the root is ever looked at, whatever symbolic links say.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from detent.errors import DetentError
+from detent.sources.files.settings import FolderSettings
+
+IGNORE_FILES = (".gitignore", ".detentignore")
+_LARGEST_IGNORE_FILE = 1_000_000
+NEVER = frozenset({".git", ".hg", ".svn", ".detent"})
+"""What belongs to other programs, or to Detent itself; it is not even named."""
+
+_SPECIAL = {
+    stat.S_IFIFO: "It is a named pipe.",
+    stat.S_IFSOCK: "It is a socket.",
+    stat.S_IFBLK: "It is a device.",
+    stat.S_IFCHR: "It is a device.",
+}
+
+
+class FolderAway(DetentError):
+    """The folder of a source cannot be seen, so nothing can be said about what is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file or folder: its path from the root, what the file system says of it, and why nothing but its name is
+    taken, if so. `status` is that of what a symbolic link leads to."""
+
+    path: str
+    status: os.stat_result | None
+    reason: str = ""
+
+    @property
+    def is_folder(self) -> bool:
+        return self.status is not None and stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def key(self) -> str:
+        return key_of(self.path)
+
+
+def key_of(path: str) -> str:
+    """The key of a path. Bytes that are no UTF-8 are written as `\\xff`."""
+    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+
+
+class Folder:
+    """One root, with what of it is wanted."""
+
+    def __init__(self, settings: FolderSettings) -> None:
+        self.root = settings.root
+        self._settings = settings
+        self._ignored = lru_cache(maxsize=4096)(self._read_ignored)
+
+    def walk(self) -> Iterator[tuple[Entry, list[Entry]]]:
+        """The root and everything in it that is not ignored, each with what is in it; folders before that."""
+        if not self.root.is_dir():
+            raise FolderAway(f"The folder {self.root} is not there.")
+        left = [Entry(".", self.root.stat())]
+        while left:
+            entry = left.pop()
+            inside = self.entries(entry.path) if entry.is_folder and not entry.reason else []
+            yield entry, inside
+            left += reversed(inside)
+
+    def entries(self, path: str) -> list[Entry]:
+        """What is in a folder and not ignored, by name. One that cannot be read has nothing in it."""
+        try:
+            with os.scandir(self.at(path)) as found:
+                names = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+        except OSError:
+            return []
+        base = "" if path == "." else f"{path}/"
+        kept = [f"{base}{name}" for name, is_folder in names if not self._is_ignored(base, name, is_folder)]
+        return [entry for entry in map(self.entry, kept) if self._is_included(entry)]
+
+    def entry(self, path: str) -> Entry:
+        """What the file system says of one path."""
+        full = self.at(path)
+        try:
+            own = full.lstat()
+            if not stat.S_ISLNK(own.st_mode):
+                return Entry(path, own, self._reason(path, own))
+            return self._linked(path, full)
+        except OSError as error:
+            return Entry(path, None, f"It cannot be looked at: {error.strerror or error}.")
+
+    def at(self, path: str) -> Path:
+        return self.root if path == "." else self.root / path
+
+    def _linked(self, path: str, full: Path) -> Entry:
+        """A symbolic link counts as what it leads to, if that is a file of this folder; others are only named."""
+        try:
+            target = full.resolve(strict=True)
+        except (OSError, RuntimeError):  # RuntimeError: links in a circle, in older versions of Python
+            return Entry(path, None, "It is a symbolic link that leads nowhere.")
+        if not target.is_relative_to(self._resolved_root):
+            return Entry(path, None, "It is a symbolic link that leads out of the folder.")
+        status = target.stat()
+        if stat.S_ISDIR(status.st_mode):
+            return Entry(path, None, "It is a symbolic link to a folder, which is taken where it is.")
+        return Entry(path, status, self._reason(path, status))
+
+    @cached_property
+    def _resolved_root(self) -> Path:
+        return self.root.resolve()
+
+    def _reason(self, path: str, status: os.stat_result) -> str:
+        """Why nothing but the name of an entry is taken, "" if more is."""
+        if path != "." and path.rpartition("/")[2].startswith(".") and not self._settings.hidden:
+            return "It is hidden."
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+            return _SPECIAL.get(stat.S_IFMT(status.st_mode), "It is no ordinary file.")
+        return ""
+
+    def _is_included(self, entry: Entry) -> bool:
+        """Whether the source's own patterns want it. Folders are gone through for what may be in them."""
+        if self._excluding.match_file(f"{entry.path}/" if entry.is_folder else entry.path):
+            return False
+        return entry.is_folder or self._including is None or self._including.match_file(entry.path)
+
+    @cached_property
+    def _including(self) -> GitIgnoreSpec | None:
+        return GitIgnoreSpec.from_lines(self._settings.include) if self._settings.include else None
+
+    @cached_property
+    def _excluding(self) -> GitIgnoreSpec:
+        return GitIgnoreSpec.from_lines(self._settings.exclude)
+
+    def _is_ignored(self, base: str, name: str, is_folder: bool) -> bool:
+        """The nearest folder whose ignore files say something about it decides."""
+        if name in NEVER:
+            return True
+        path = f"{base}{name}/" if is_folder else f"{base}{name}"
+        folder = base
+        while True:
+            ignored = self._ignored(folder)
+            if ignored is not None:
+                verdict = ignored.check_file(path[len(folder) :]).include
+                if verdict is not None:
+                    return bool(verdict)
+            if not folder:
+                return False
+            folder = folder.rstrip("/").rpartition("/")[0]
+            folder = f"{folder}/" if folder else ""
+
+    def _read_ignored(self, folder: str) -> GitIgnoreSpec | None:
+        """What the ignore files of a folder say."""
+        lines: list[str] = []
+        for name in IGNORE_FILES:
+            try:
+                file = self.root / folder / name
+                if file.is_file() and file.stat().st_size <= _LARGEST_IGNORE_FILE:
+                    lines += file.read_text(encoding="utf-8", errors="replace").splitlines()
+            except OSError:
+                continue
+        return GitIgnoreSpec.from_lines(lines) if lines else None

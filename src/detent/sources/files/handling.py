@@ -1,0 +1,97 @@
+"""The handlers of the files source. Parsing reads a file, and writes its node and its parts, with what these refer to;
+linking writes what the file itself refers to. A folder lists what is in it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference
+from detent.lifecycle import Trouble
+from detent.sources.files import linking
+from detent.sources.files.folder import Folder
+from detent.sources.files.labels import DIRECTORY, label_of
+from detent.sources.files.linking import Linked, Roots
+from detent.sources.files.nodes import CONTAINS, children, file_node
+from detent.sources.files.parsing.kinds import kind_of, parse
+from detent.sources.files.parsing.parsed import Parsed, Unparsable
+from detent.sources.files.reading import Content, path_of, read
+from detent.sources.files.settings import FolderSettings
+
+
+class Handling:
+    """What is done with the entries of one folder."""
+
+    def __init__(self, settings: FolderSettings) -> None:
+        self._settings = settings
+        self._roots = Roots.of(Folder(settings))
+
+    def parse(self, item: Item) -> Outcome:
+        """Read an entry, and say what is in it."""
+        folder = Folder(self._settings)
+        path = path_of(folder, item.key)
+        if item.label == DIRECTORY:
+            return _list(folder, path)
+        found = read(folder, path, self._settings.most_bytes)
+        if not isinstance(found, Content):
+            return found
+        if found.data is None:
+            problem = f"It is larger than {self._settings.most_bytes:,} bytes, so that nothing of it was read."
+            parsed = Parsed(kind_of(path).name, problems=[problem])
+            return self._done(item, parsed, Linked({}, ()), found, f"{found.size} bytes")
+        return self._parse(item, path, found.data, self._roots_of(item, path))
+
+    def link(self, item: Item) -> Outcome:
+        """Write what the file refers to, as parsing found it."""
+        if item.checkpoint is None:
+            return Done()
+        references = [Reference(*each) for each in item.checkpoint["references"]]
+        mentions = [Mention(label, key, Node(title)) for label, key, title in item.checkpoint["mentions"]]
+        return Done(references=references, mentions=mentions)
+
+    def _roots_of(self, item: Item, path: str) -> Roots:
+        """What is known of the folder, as it was when the file was stamped or later: it takes a while to find out."""
+        if self._roots.fingerprint(path) not in (item.content_hash or ""):
+            self._roots = Roots.of(Folder(self._settings))
+        return self._roots
+
+    def _parse(self, item: Item, path: str, data: bytes, roots: Roots) -> Outcome:
+        digest = self._digest(path, data, roots)
+        if item.node is not None and item.node.content_hash == digest:
+            return Done(note="as it was")
+        try:
+            parsed = parse(data, path)
+        except Unparsable as error:
+            return Failed(str(error), Trouble.MALFORMED)
+        linked = linking.links(item.key, parsed, roots)
+        return self._done(item, parsed, linked, Content(data, len(data)), digest)
+
+    def _done(self, item: Item, parsed: Parsed, linked: Linked, content: Content, digest: str) -> Done:
+        size = self._settings.passage_size
+        own = [
+            (each.type, each.label, each.key, each.source, dict(each.properties))
+            for each in linked.references.get("", ())
+        ]
+        mentioned = [(each.label, each.key, each.node.title) for each in linked.mentions]
+        return Done(
+            file_node(item.key, parsed, content.size, digest, size),
+            children=children(item.key, parsed, linked.references, size),
+            mentions=linked.mentions,
+            checkpoint={"references": own, "mentions": mentioned},
+        )
+
+    def _digest(self, path: str, data: bytes, roots: Roots) -> str:
+        """What is the same only if the file is, and all that its nodes and links depend on."""
+        kind = kind_of(path)
+        versions = f"{kind.name}{kind.version} {linking.VERSION} {self._settings.passage_size}"
+        return f"{versions} {roots.fingerprint(path)} {hashlib.sha256(data).hexdigest()}"
+
+
+def _list(folder: Folder, path: str) -> Outcome:
+    """What is in a folder."""
+    entry = folder.entry(path)
+    if entry.reason or not entry.is_folder:
+        return Failed(entry.reason or "It is no folder any more.", Trouble.NOT_FOUND)
+    inside: list[tuple[Any, ...]] = [(CONTAINS, label_of(each), each.key, None, {}) for each in folder.entries(path)]
+    name = folder.root.name if path == "." else path.rpartition("/")[2]
+    return Done(Node(name, "", {"path": path}), checkpoint={"references": inside, "mentions": []})

@@ -1,0 +1,124 @@
+"""Documents: from the targets of links and images to the files, sections and addresses that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
+from detent.sources.files.linking.paths import folder_of, joined, stem_of
+from detent.sources.files.parsing.keys import slug
+from detent.sources.files.parsing.kinds import kind_of
+from detent.sources.files.parsing.parsed import Link, Parsed, Part
+
+_ENDINGS = {"markdown": (".md",), "restructuredtext": (".rst", ".md"), "html": (".html",)}
+"""What documents of a kind leave out when they name each other."""
+
+_MOST_CODE_FILES = 3
+"""Files of code that a section may link to, and still say where the names in it are defined."""
+
+_LONGEST_ANCHOR = 200
+
+
+def link(gathered: Gathered, parsed: Parsed) -> None:
+    """Follow the links of a document."""
+    anchors: dict[str, Part] | None = None
+    code: dict[str, list[str]] = {}
+    for each in parsed.links:
+        target = _split(each.target)
+        if target is None or each.kind == "code":
+            continue
+        if target.scheme or target.netloc:
+            _address(gathered, each.part, target)
+            continue
+        path = _path(gathered.path, target)
+        if path == gathered.path:
+            anchors = _anchors(parsed.parts) if anchors is None else anchors
+            if (part := _section(anchors, unquote(target.fragment))) is not None:
+                gathered.section(each.part, part.label, part.key)
+        elif path is not None:
+            _place(gathered, each, target, path, _ENDINGS.get(parsed.kind, ()))
+            if kind_of(path).name == "code" and path not in (files := code.setdefault(each.part, [])):
+                files.append(path)
+    _document(gathered, parsed.links, code)
+
+
+def _split(target: str) -> SplitResult | None:
+    try:
+        return urlsplit(target.strip())
+    except ValueError:
+        return None
+
+
+def _address(gathered: Gathered, part: str, target: SplitResult) -> None:
+    """An address on the web, without the fragment and without the name and password of a user; or one of mail."""
+    if target.scheme == "mailto":
+        if "@" in target.path:
+            gathered.address(part, f"mailto:{target.path}", target.path)
+    elif target.scheme in {"http", "https"}:
+        host = target.netloc.rpartition("@")[2].lower()
+        if host and not any(letter.isspace() for letter in host):
+            title = host.partition(":")[0] if not host.startswith("[") else host
+            gathered.address(part, target._replace(netloc=host, fragment="").geturl(), title)
+
+
+def _path(own: str, target: SplitResult) -> str | None:
+    """The path of the file that a link names, "" for the root; None if that is out of the root. What begins with "/" is
+    meant from the root of the source."""
+    if not target.path:
+        return own
+    written = unquote(target.path, errors="backslashreplace")
+    return joined("" if written.startswith("/") else folder_of(own), written)
+
+
+def _place(gathered: Gathered, each: Link, target: SplitResult, path: str, endings: Sequence[str]) -> None:
+    """Refer to a file; to a folder, where the target is written as one; to both, where it has no ending."""
+    is_folder = not path or target.path.rpartition("/")[2] in {"", ".", ".."}
+    if not is_folder:
+        has_ending = "." in path.rpartition("/")[2].lstrip(".")
+        properties = {"anchor": unquote(target.fragment)[:_LONGEST_ANCHOR]} if target.fragment else {}
+        for ending in ("",) if has_ending or each.kind == "image" else ("", *endings):
+            gathered.file(each.part, LINKS_TO, f"{path}{ending}", properties)
+        is_folder = not has_ending and each.kind == "link"
+    if is_folder:
+        gathered.directory(each.part, LINKS_TO, path)
+
+
+def _section(anchors: Mapping[str, Part], anchor: str) -> Part | None:
+    return (anchors.get(anchor) or anchors.get(slug(anchor))) if anchor else None
+
+
+def _anchors(parts: Sequence[Part]) -> dict[str, Part]:
+    """The sections of a document by what links to them say: the anchor that is written there, or the heading. Headings
+    that are there already are numbered."""
+    found: dict[str, Part] = {}
+    for part in parts:
+        if isinstance(anchor := part.properties.get("anchor"), str) and anchor:
+            found.setdefault(anchor, part)
+            found.setdefault(slug(anchor), part)
+    times: dict[str, int] = {}
+    for part in parts:
+        heading = slug(part.title)
+        number = times[heading] = times.get(heading, -1) + 1
+        found.setdefault(f"{heading}-{number}" if number else heading, part)
+    return found
+
+
+def _document(gathered: Gathered, links: Sequence[Link], code: Mapping[str, Sequence[str]]) -> None:
+    """Say which scopes a section is about: the names in code style, where it links to the file that has them."""
+    for each in links:
+        files = code.get(each.part, ())
+        if each.kind == "code" and len(files) <= _MOST_CODE_FILES:
+            for file in files:
+                for name in _meant(each.target, file):
+                    gathered.scope(each.part, DOCUMENTS, file, name)
+
+
+def _meant(written: str, file: str) -> Iterator[str]:
+    """A name as a file knows it: `client.connect` is `connect` in client.py."""
+    name = written.replace("::", ".")
+    if name and "" not in name.split("."):
+        yield name
+        module, _, rest = name.partition(".")
+        if rest and module == stem_of(file):
+            yield rest

@@ -1,0 +1,91 @@
+"""What is found on the way: references, each once for the part in which it stands, and what they mention."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from detent.knowledge import Mention, Node, Reference
+from detent.sources.files.labels import DIRECTORY, FILE, IMAGE
+from detent.sources.files.linking.paths import is_key
+from detent.sources.files.nodes import part_key
+from detent.sources.files.parsing.kinds import kind_of
+
+IMPORTS, CONSUMES, LINKS_TO, DOCUMENTS = "IMPORTS", "CONSUMES", "LINKS_TO", "DOCUMENTS"
+SCOPE, LIBRARY, ADDRESS = "Scope", "Library", "Address"
+
+MOST_CANDIDATES = 6
+"""How many targets one name may have."""
+
+_STRONGEST = ("inherit", "call", "use")
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """What a file and its parts refer to: by the key of the part, "" for the file itself. `mentions` are the libraries
+    and addresses among that, each once."""
+
+    references: Mapping[str, Sequence[Reference]]
+    mentions: Sequence[Mention]
+
+
+class Gathered:
+    """The references of the file at `path`; none that leads from a part to itself, or to what no key can be."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._references: dict[str, dict[tuple[str, str, str], Reference]] = {}
+        self._mentions: dict[tuple[str, str], Mention] = {}
+
+    @property
+    def linked(self) -> Linked:
+        references = {part: tuple(found.values()) for part, found in self._references.items()}
+        return Linked(references, tuple(self._mentions.values()))
+
+    def file(self, part: str, type_: str, path: str, properties: Mapping[str, Any] | None = None) -> None:
+        """Refer to another file."""
+        if path != self.path:
+            label = IMAGE if kind_of(path).name == "image" else FILE
+            self._refer(part, Reference(type_, label, path, properties=properties or {}))
+
+    def directory(self, part: str, type_: str, path: str) -> None:
+        """Refer to a folder, the root being "" or "."."""
+        self._refer(part, Reference(type_, DIRECTORY, path or "."))
+
+    def scope(self, part: str, type_: str, file: str, scope: str, properties: Mapping[str, Any] | None = None) -> None:
+        """Refer to a scope of a file, by the scope's key."""
+        if is_key(file) and is_key(scope) and (file, scope) != (self.path, part):
+            self._refer(part, Reference(type_, SCOPE, part_key(file, scope), properties=properties or {}))
+
+    def section(self, part: str, label: str, key: str) -> None:
+        """Refer to another section of the file itself."""
+        if key != part:
+            self._refer(part, Reference(LINKS_TO, label, part_key(self.path, key)))
+
+    def library(self, ecosystem: str, name: str) -> None:
+        """Say that the file imports something that is not of this project."""
+        if ".." not in name:
+            self._mention("", IMPORTS, LIBRARY, f"{ecosystem}:{name}", name)
+
+    def address(self, part: str, url: str, title: str) -> None:
+        self._mention(part, LINKS_TO, ADDRESS, url, title)
+
+    def _mention(self, part: str, type_: str, label: str, key: str, title: str) -> None:
+        if title and is_key(key):
+            self._mentions.setdefault((label, key), Mention(label, key, Node(title)))
+            self._refer(part, Reference(type_, label, key))
+
+    def _refer(self, part: str, reference: Reference) -> None:
+        """Keep a reference. Of several with the same target, it is the first that counts, or the strongest kind."""
+        if not is_key(reference.key):
+            return
+        found = self._references.setdefault(part, {})
+        target = reference.type, reference.label, reference.key
+        if target not in found or _strength(reference) < _strength(found[target]):
+            found[target] = reference
+
+
+def _strength(reference: Reference) -> int:
+    kind = reference.properties.get("kind", _STRONGEST[-1])
+    return _STRONGEST.index(kind) if kind in _STRONGEST else len(_STRONGEST)

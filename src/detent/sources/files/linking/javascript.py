@@ -1,0 +1,94 @@
+"""JavaScript and TypeScript: from what is written after `from` to the files that it may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
+from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
+from detent.sources.files.linking.paths import ending_of, folder_of, joined
+from detent.sources.files.linking.roots import Roots
+from detent.sources.files.parsing.kinds import PLAIN, kind_of
+from detent.sources.files.parsing.parsed import Parsed, Use
+
+_SCRIPT_ENDINGS = (".js", ".jsx", ".ts", ".tsx", "/index.js", "/index.ts")
+_TYPED_ENDINGS = (".ts", ".tsx", ".js", "/index.ts", "/index.tsx", "/index.js")
+_WRITTEN_IN = {
+    "js": ("js", "ts", "tsx", "jsx"),
+    "jsx": ("jsx", "tsx"),
+    "mjs": ("mjs", "mts"),
+    "cjs": ("cjs", "cts"),
+}
+"""What the source of a file may end with that is imported by what is made of it."""
+
+_OTHER_ENDINGS = frozenset(
+    {"css", "scss", "sass", "less", "styl", "vue", "svelte", "astro", "graphql", "gql", "txt", "glsl"}
+)
+_PACKAGE = re.compile(r"(?:@[\w.~-]+/)?[A-Za-z_][\w.~-]*(?=/|\Z)")
+
+
+def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
+    """Note what a file imports: files by relative paths, and packages by their names."""
+    modules = _Modules(gathered.path, parsed.kind, roots)
+    for each in parsed.imports:
+        for file in modules.files(each.module):
+            gathered.file("", IMPORTS, file)
+        if package := modules.package(each.module):
+            gathered.library("npm", package)
+    aliases = Aliases(parsed.imports)
+
+    def elsewhere(use: Use) -> Iterator[Candidate]:
+        imports, names = aliases.find(use.name)
+        for each in imports:
+            meant = [each.name, *names] if each.name else names
+            if meant and meant[0] != "default":
+                for file in modules.files(each.module):
+                    yield from member(file, meant)
+
+    return elsewhere
+
+
+class _Modules:
+    """Where the modules are that one file imports."""
+
+    def __init__(self, path: str, language: str, roots: Roots) -> None:
+        self._folder = folder_of(path)
+        self._endings = _TYPED_ENDINGS if language == "typescript" else _SCRIPT_ENDINGS
+        self._places = roots.javascript(path).places
+
+    def files(self, written: str) -> list[str]:
+        """The files that a module may be."""
+        place = written.partition("?")[0]
+        if place in {".", ".."} or place.startswith(("./", "../")):
+            return list(self._under(self._folder, place))
+        first, _, rest = place.partition("/")
+        if not rest:
+            return []
+        found = (file for folder in self._places.get(first, ()) for file in self._under(folder, place))
+        return list(islice(found, MOST_CANDIDATES))
+
+    def package(self, written: str) -> str:
+        """The name of the package that a module is of; "" if it is of none. A name that a folder at the top has too is
+        not decided: it depends on the settings of other tools."""
+        place = written.removeprefix("node:").removeprefix("npm:")
+        found = _PACKAGE.match(place)
+        if found is None or ":" in place or place.partition("/")[0] in self._places:
+            return ""
+        return found[0]
+
+    def _under(self, folder: str, place: str) -> Iterator[str]:
+        found = joined(folder, place)
+        if found is None:
+            return
+        ending = ending_of(place)
+        if not found or place.rpartition("/")[2] in {"", ".", ".."}:
+            yield from (joined(found, each) or "" for each in self._endings if "/" in each)
+        elif ending in _WRITTEN_IN:
+            stem = found[: -len(ending)]
+            yield from (f"{stem}{each}" for each in _WRITTEN_IN[ending])
+        elif ending in _OTHER_ENDINGS or kind_of(found) is not PLAIN:
+            yield found
+        else:
+            yield from (f"{found}{each}" for each in self._endings)

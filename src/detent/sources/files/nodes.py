@@ -1,0 +1,85 @@
+"""From what a parser found to what is kept: the file's own node, one for each part, and passages of long texts.
+
+The keys of parts begin with the file's and stay the same while other parts change, so that a change of one function
+writes one node. Passages have the hash of their text for a key: one that is moved, or that others were put before, is
+still the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from detent.knowledge import Child, Node, Reference
+from detent.knowledge.splitting import Piece, split
+from detent.sources.files.parsing.keys import Unique
+from detent.sources.files.parsing.parsed import Parsed, Part
+
+PASSAGE = "Passage"
+CONTAINS = "CONTAINS"
+_LONGEST_KEY = 2000
+_LONGEST_OUTLINE = 1000
+
+_UNITS = {"pdf": "page", "docx": "paragraph", "notebook": "cell"}
+"""What the places of parts are counted in, where it is not lines."""
+
+References = Mapping[str, Sequence[Reference]]
+"""What each part refers to, by the part's key; under "" the file itself."""
+
+
+def file_node(path: str, parsed: Parsed, size: int, content_hash: str, passage_size: int) -> Node:
+    """The node of a file. Its text is what stands in no part; or, if there is none, the titles of the parts."""
+    name = path.rpartition("/")[2]
+    properties: dict[str, Any] = {"path": path, "kind": parsed.kind, "size_bytes": size, **parsed.properties}
+    if parsed.problems:
+        properties["problems"] = list(parsed.problems)
+    own = next(iter(split(parsed.text, passage_size)), None)
+    text = own.text if own is not None else _outline(parsed.parts)
+    return Node(parsed.title or name, text, properties, content_hash)
+
+
+def children(key: str, parsed: Parsed, references: References, passage_size: int) -> list[Child]:
+    """The nodes of a file's parts, and the passages of what is too long for one."""
+    inside: defaultdict[str, list[Part]] = defaultdict(list)
+    for part in parsed.parts:
+        inside[part.parent].append(part)
+    unique = Unique()
+    unit = _UNITS.get(parsed.kind, "line")
+    whole = {"path": key, "unit": unit}
+    found = list(_passages(key, whole, parsed.title, split(parsed.text, passage_size)[1:], unique))
+    for part in parsed.parts:
+        name = part_key(key, part.key)
+        contained = [Reference(CONTAINS, each.label, part_key(key, each.key)) for each in inside[part.key]]
+        about = {**whole, "first": part.first, "last": part.last}
+        pieces = split(part.text, passage_size)
+        rest = list(_passages(name, about, part.title, pieces[1:], unique))
+        contained += [Reference(CONTAINS, PASSAGE, each.key) for each in rest]
+        node = Node(part.title, pieces[0].text if pieces else "", {**about, **part.properties})
+        links = [*references.get(part.key, ()), *contained]
+        found.append(Child(part.label, name, node, links, edge=None if part.parent else CONTAINS))
+        found += [Child(each.label, each.key, each.node, edge=None) for each in rest]
+    return found
+
+
+def part_key(file: str, part: str) -> str:
+    """The key of a part of a file; one that would be too long for a key is shortened to a number."""
+    key = f"{file}#{part}"
+    if len(key.encode()) <= _LONGEST_KEY:
+        return key
+    return f"{file[:200]}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def _passages(
+    name: str, about: Mapping[str, Any], title: str, pieces: Sequence[Piece], unique: Unique
+) -> Iterator[Child]:
+    """What of a text does not fit into its node. The lines of the pieces count unless it is known where they stand."""
+    for piece in pieces:
+        key = unique.key(f"{name}~{hashlib.sha256(piece.text.encode()).hexdigest()[:12]}")
+        yield Child(PASSAGE, key, Node(title, piece.text, {"first": piece.first, "last": piece.last, **about}))
+
+
+def _outline(parts: Sequence[Part]) -> str:
+    """The titles of the parts, as many as fit."""
+    return "\n".join(part.title for part in parts)[:_LONGEST_OUTLINE]

@@ -1,0 +1,31 @@
+; Where Python names, calls and binds something.
+(comment) @comment
+(identifier) @name
+(keyword_argument name: (_) @skip)
+(call function: [(identifier) (attribute)] @call)
+(class_definition superclasses: (argument_list [(identifier) (attribute) (subscript)] @base))
+
+(parameters (identifier) @bind)
+(lambda_parameters (identifier) @bind)
+(default_parameter name: (identifier) @bind)
+(typed_parameter . (identifier) @bind)
+(typed_default_parameter name: (identifier) @bind)
+(list_splat_pattern (identifier) @bind)
+(dictionary_splat_pattern (identifier) @bind)
+(assignment left: (identifier) @bind)
+(augmented_assignment left: (identifier) @bind)
+(named_expression name: (identifier) @bind)
+(pattern_list (identifier) @bind)
+(tuple_pattern (identifier) @bind)
+(list_pattern (identifier) @bind)
+(for_statement left: (identifier) @bind)
+(for_in_clause left: (identifier) @bind)
+(as_pattern_target (identifier) @bind)
+(case_pattern (dotted_name . (identifier) @bind .))
+(global_statement (identifier) @free)
+(nonlocal_statement (identifier) @free)
+
+(module (expression_statement (assignment left: (identifier) @constant)))
+(module (if_statement (block (expression_statement (assignment left: (identifier) @constant)))))
+(module (try_statement (block (expression_statement (assignment left: (identifier) @constant)))))
+(module (try_statement (except_clause (block (expression_statement (assignment left: (identifier) @constant))))))

@@ -1,0 +1,74 @@
+"""Which parser a file gets, by its name; and, where the name says nothing, by its first bytes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from detent.sources.files.parsing.decoding import is_binary
+from detent.sources.files.parsing.parsed import Parsed
+
+Parse = Callable[[bytes, str], Parsed]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file. `version` is another number whenever its parser gives something else for the same file: these are
+    then parsed again. The parser is imported when the first file of its kind is parsed."""
+
+    name: str
+    version: int
+    place: str
+
+    @property
+    def parse(self) -> Parse:
+        return _parser(self.place)
+
+
+@lru_cache
+def _parser(place: str) -> Parse:
+    module, name = place.split(":")
+    parse: Parse = getattr(importlib.import_module(f"detent.sources.files.parsing.{module}"), name)
+    return parse
+
+
+PLAIN = Kind("text", 1, "plain:parse")
+MEDIA = Kind("media", 1, "media:parse_media")
+_CODE = Kind("code", 1, "code:parse")
+
+_KINDS = {
+    Kind("markdown", 1, "markdown:parse"): "md markdown mdown mkd mdx",
+    Kind("restructured", 1, "restructured:parse"): "rst rest",
+    Kind("html", 1, "html:parse"): "html htm xhtml",
+    Kind("pdf", 1, "pdf:parse"): "pdf",
+    Kind("docx", 1, "docx:parse"): "docx docm dotx",
+    Kind("notebook", 1, "notebook:parse"): "ipynb",
+    Kind("json", 1, "data:parse_json"): "json geojson webmanifest",
+    Kind("jsonl", 1, "data:parse_json_lines"): "jsonl ndjson",
+    Kind("yaml", 1, "data:parse_yaml"): "yaml yml",
+    Kind("toml", 1, "data:parse_toml"): "toml",
+    Kind("image", 1, "media:parse_image"): "png jpg jpeg jpe gif webp bmp tif tiff svg ico avif heic",
+    _CODE: "py pyi js jsx mjs cjs ts tsx mts cts go rs java c h cc cpp cxx hpp hh hxx rb",
+    MEDIA: (
+        "mp3 wav flac ogg oga opus m4a aac mp4 mov m4v mkv webm avi wmv zip gz tgz bz2 xz 7z rar tar zst jar war whl "
+        "woff woff2 ttf otf eot so dll dylib exe bin o a class pyc sqlite db parquet npy npz pkl pt onnx wasm iso dmg"
+    ),
+}
+_BY_ENDING = {ending: kind for kind, endings in _KINDS.items() for ending in endings.split()}
+
+
+def kind_of(path: str) -> Kind:
+    """The kind that a file is by its name; plain text if the name says nothing."""
+    name = path.rpartition("/")[2]
+    _, dot, ending = name.rpartition(".")
+    return _BY_ENDING.get(ending.lower(), PLAIN) if dot else PLAIN
+
+
+def parse(data: bytes, path: str) -> Parsed:
+    """What a file is made of. What is said to be text and is none is taken by what its bytes tell."""
+    kind = kind_of(path)
+    if kind is PLAIN and is_binary(data):
+        kind = MEDIA
+    return kind.parse(data, path)

@@ -1,0 +1,23 @@
+"""The sources that are configured in the database, beside those that modules declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from detent.errors import InvalidSource
+from detent.sources import Source
+from detent.sources.types import make
+from detent.store import Store
+
+
+async def with_configured(store: Store, declared: Sequence[Source]) -> list[Source]:
+    """The sources that are declared, and those of Detent's own types."""
+    configured = [make(each.name, each.type, each.settings) for each in await store.sources.configured()]
+    names = {source.name for source in declared}
+    for source in configured:
+        if source.name in names:
+            raise InvalidSource(
+                f"The source {source.name!r} is declared in a module, and was added by `detent add` too. "
+                f"Give one of them another name, or remove it: detent remove {source.name}"
+            )
+    return [*declared, *configured]

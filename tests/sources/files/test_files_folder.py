@@ -1,0 +1,112 @@
+"""A folder as the files source sees it: what is named, what is left out, and why."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detent.sources.files.folder import Folder, FolderAway
+from detent.sources.files.settings import FolderSettings
+
+
+def make(root: Path, *paths: str, text: str = "text") -> None:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+def folder(root: Path, **settings: Any) -> Folder:
+    return Folder(FolderSettings(root, **settings))
+
+
+def named(root: Path, **settings: Any) -> dict[str, str]:
+    """The paths of a folder, with the reasons why only the names are taken."""
+    return {entry.path: entry.reason for entry, _ in folder(root, **settings).walk()}
+
+
+def test_all_files_and_folders_are_named_folders_first(tmp_path: Path) -> None:
+    make(tmp_path, "b.md", "a/c.py", "a/d/e.txt")
+    assert list(named(tmp_path)) == [".", "a", "a/c.py", "a/d", "a/d/e.txt", "b.md"]
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_not_empty(tmp_path: Path) -> None:
+    with pytest.raises(FolderAway, match="is not there"):
+        named(tmp_path / "away")
+
+
+def test_what_ignore_files_say_is_heeded_in_every_folder(tmp_path: Path) -> None:
+    make(tmp_path, "a.log", "keep.log", "build/x.o", "sub/a.log", "sub/b.tmp", "sub/deep/b.tmp", "src/build/y.o")
+    (tmp_path / ".gitignore").write_text("*.log\n!keep.log\n/build/\n")
+    (tmp_path / "sub" / ".detentignore").write_text("b.tmp\n!a.log\n")
+    found = set(named(tmp_path)) - {".", ".gitignore", "sub/.detentignore"}
+    assert found == {"keep.log", "sub", "sub/a.log", "sub/deep", "src", "src/build", "src/build/y.o"}
+
+
+def test_own_patterns_choose_files_and_leave_out_folders(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", "b.py", "docs/c.md", "docs/old/d.md", "node_modules/e.md")
+    found = named(tmp_path, include=("*.md",), exclude=("node_modules/", "docs/old"))
+    assert set(found) == {".", "a.md", "docs", "docs/c.md"}
+
+
+def test_hidden_entries_are_named_with_that_reason_and_not_gone_into(tmp_path: Path) -> None:
+    make(tmp_path, ".env", ".venv/lib/x.py", "a.md", ".git/config", ".detent/data")
+    assert named(tmp_path) == {".": "", ".env": "It is hidden.", ".venv": "It is hidden.", "a.md": ""}
+    assert set(named(tmp_path, hidden=True)) == {".", ".env", ".venv", ".venv/lib", ".venv/lib/x.py", "a.md"}
+
+
+def test_symbolic_links_never_lead_out_and_circles_do_no_harm(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    make(root, "a.md", "sub/b.md")
+    make(tmp_path, "secret.md")
+    (root / "out.md").symlink_to(tmp_path / "secret.md")
+    (root / "up").symlink_to(tmp_path)
+    (root / "in.md").symlink_to("sub/b.md")
+    (root / "sub" / "circle").symlink_to("..")
+    (root / "self").symlink_to("self")
+    (root / "gone").symlink_to("nothing")
+    found = named(root)
+    assert found["in.md"] == ""
+    assert {path for path, reason in found.items() if "out of the folder" in reason} == {"out.md", "up"}
+    assert {path for path, reason in found.items() if "leads nowhere" in reason} == {"self", "gone"}
+    assert "taken where it is" in found["sub/circle"]
+    assert not any(path.startswith(("up/", "sub/circle/")) for path in found)
+
+
+def test_pipes_and_sockets_are_named_with_their_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+        server.bind("s")
+        assert named(tmp_path) == {".": "", "pipe": "It is a named pipe.", "s": "It is a socket."}
+
+
+def test_any_name_has_a_key_of_its_own(tmp_path: Path) -> None:
+    for name in (b"line\nbreak.md", b"bad\xff.md", "ü.md".encode(), b"sp ace.md", b"back\\slash.md"):
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_text("x")
+    keys = [entry.key for entry, _ in folder(tmp_path).walk()]
+    assert set(keys) == {".", "line\nbreak.md", "bad\\xff.md", "ü.md", "sp ace.md", "back\\slash.md"}
+    for key in keys:
+        key.encode()
+
+
+def test_a_folder_that_cannot_be_read_has_nothing_in_it(tmp_path: Path) -> None:
+    make(tmp_path, "locked/a.md", "b.md")
+    if os.geteuid() == 0:
+        (tmp_path / "locked" / "a.md").unlink()
+        (tmp_path / "locked").rmdir()
+        assert folder(tmp_path).entries("locked") == []
+    else:
+        (tmp_path / "locked").chmod(0)
+        assert set(named(tmp_path)) == {".", "b.md", "locked"}
+        (tmp_path / "locked").chmod(0o700)
+
+
+def test_settings_are_kept_and_read_again(tmp_path: Path) -> None:
+    settings = FolderSettings(tmp_path, include=("*.md",), exclude=("old/",), hidden=True, most_bytes=5)
+    assert FolderSettings.of(settings.as_data()) == settings
+    assert FolderSettings.of({"root": str(tmp_path)}) == FolderSettings(tmp_path)

@@ -1,0 +1,149 @@
+"""What Python files refer to: the files that they import, libraries, and the scopes that they use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from detent.sources.files.folder import Folder
+from detent.sources.files.linking import Linked, Roots, links
+from detent.sources.files.parsing.kinds import parse
+from detent.sources.files.settings import FolderSettings
+
+
+def linked(root: Path, path: str, text: str, *others: str) -> Linked:
+    """What is found in a file, in a folder that has others too."""
+    for each in (path, *others):
+        (root / each).parent.mkdir(parents=True, exist_ok=True)
+        (root / each).touch()
+    return links(path, parse(text.encode(), path), Roots.of(Folder(FolderSettings(root))))
+
+
+def imported(found: Linked) -> list[str]:
+    return [each.key for each in found.references.get("", ()) if each.type == "IMPORTS"]
+
+
+def consumed(found: Linked, part: str) -> list[tuple[str, str]]:
+    references = found.references.get(part, ())
+    return [(each.properties["kind"], each.key) for each in references if each.type == "CONSUMES"]
+
+
+def test_a_module_of_the_project_is_a_file_or_a_package(tmp_path: Path) -> None:
+    found = linked(tmp_path, "pkg/mod.py", "import pkg.base\n", "pyproject.toml", "pkg/__init__.py")
+    assert imported(found) == ["pkg/base.py", "pkg/base/__init__.py"]
+    assert {(each.type, each.label) for each in found.references[""]} == {("IMPORTS", "File")}
+
+
+def test_packages_are_found_under_src(tmp_path: Path) -> None:
+    found = linked(tmp_path, "tests/test_it.py", "import pkg.base\n", "pyproject.toml", "src/pkg/__init__.py")
+    assert imported(found) == ["src/pkg/base.py", "src/pkg/base/__init__.py"]
+
+
+def test_packages_beside_the_own_one_are_found_without_a_marker(tmp_path: Path) -> None:
+    found = linked(tmp_path, "deep/app/views.py", "import app.models\n", "deep/app/__init__.py")
+    assert imported(found) == ["deep/app/models.py", "deep/app/models/__init__.py"]
+
+
+def test_scripts_import_their_neighbours(tmp_path: Path) -> None:
+    found = linked(tmp_path, "scripts/run.py", "import tool\n", "scripts/tool.py", "pyproject.toml")
+    assert imported(found) == ["scripts/tool.py", "scripts/tool/__init__.py"]
+
+
+def test_an_imported_name_may_be_a_module_or_something_in_one(tmp_path: Path) -> None:
+    found = linked(tmp_path, "pkg/mod.py", "from pkg import thing\n", "pkg/__init__.py")
+    assert imported(found) == ["pkg.py", "pkg/__init__.py", "pkg/thing.py", "pkg/thing/__init__.py"]
+
+
+def test_relative_imports_begin_at_the_own_package(tmp_path: Path) -> None:
+    found = linked(tmp_path, "a/b/mod.py", "from . import near\nfrom ..far import Thing\n")
+    near = ["a/b/__init__.py", "a/b/near.py", "a/b/near/__init__.py"]
+    far = ["a/far.py", "a/far/__init__.py", "a/far/Thing.py", "a/far/Thing/__init__.py"]
+    assert imported(found) == near + far
+
+
+def test_relative_imports_out_of_the_root_lead_nowhere(tmp_path: Path) -> None:
+    found = linked(tmp_path, "a/mod.py", "from ... import x\nfrom ...y import z\n")
+    assert not found.references
+    assert not found.mentions
+
+
+def test_other_modules_are_libraries_each_mentioned_once(tmp_path: Path) -> None:
+    found = linked(tmp_path, "mod.py", "import numpy as np\nimport numpy.linalg\nfrom os import path\n")
+    assert imported(found) == ["python:numpy", "python:os"]
+    assert [(each.label, each.key, each.node.title) for each in found.mentions] == [
+        ("Library", "python:numpy", "numpy"),
+        ("Library", "python:os", "os"),
+    ]
+
+
+def test_the_future_is_no_library(tmp_path: Path) -> None:
+    assert not linked(tmp_path, "mod.py", "from __future__ import annotations\n").mentions
+
+
+def test_a_star_imports_and_binds_nothing(tmp_path: Path) -> None:
+    found = linked(tmp_path, "pkg/mod.py", "from .base import *\nhelp_me()\n")
+    assert imported(found) == ["pkg/base.py", "pkg/base/__init__.py"]
+    assert consumed(found, "") == []
+
+
+def test_a_method_calls_those_of_its_own_class(tmp_path: Path) -> None:
+    text = "class A:\n    def run(self):\n        self.stop()\n        self.x.stop()\n    def stop(self): ...\n"
+    assert consumed(linked(tmp_path, "m.py", text), "A.run") == [("call", "m.py#A.stop")]
+
+
+def test_methods_are_not_called_by_their_plain_names(tmp_path: Path) -> None:
+    text = "class A:\n    def run(self):\n        stop()\n    def stop(self): ...\n"
+    assert consumed(linked(tmp_path, "m.py", text), "A.run") == []
+
+
+def test_the_innermost_scope_with_a_name_is_meant(tmp_path: Path) -> None:
+    text = "def inner(): ...\ndef outer():\n    def inner(): ...\n    inner()\ndef other():\n    inner()\n"
+    found = linked(tmp_path, "m.py", text)
+    assert consumed(found, "outer") == [("call", "m.py#outer.inner")]
+    assert consumed(found, "other") == [("call", "m.py#inner")]
+
+
+def test_what_calls_itself_does_not_refer_to_itself(tmp_path: Path) -> None:
+    assert consumed(linked(tmp_path, "m.py", "def f():\n    f()\n"), "f") == []
+
+
+def test_an_unknown_member_is_a_use_of_what_it_is_a_member_of(tmp_path: Path) -> None:
+    text = "class Color:\n    RED = 1\ndef paint():\n    Color.mix()\n"
+    assert consumed(linked(tmp_path, "m.py", text), "paint") == [("use", "m.py#Color")]
+
+
+def test_of_several_kinds_for_one_target_the_strongest_counts(tmp_path: Path) -> None:
+    text = "class Color: ...\ndef paint():\n    Color.mix()\n    Color()\n"
+    assert consumed(linked(tmp_path, "m.py", text), "paint") == [("call", "m.py#Color")]
+
+
+def test_imported_names_lead_to_the_scopes_of_the_files_they_may_be_in(tmp_path: Path) -> None:
+    text = "from .base import Base as B, make\nclass A(B):\n    def run(self):\n        make()\n"
+    found = linked(tmp_path, "p/m.py", text)
+    assert consumed(found, "A") == [("inherit", "p/base.py#Base"), ("inherit", "p/base/__init__.py#Base")]
+    assert consumed(found, "A.run") == [("call", "p/base.py#make"), ("call", "p/base/__init__.py#make")]
+
+
+def test_names_in_an_imported_module_are_found_by_its_alias(tmp_path: Path) -> None:
+    found = linked(tmp_path, "p/m.py", "import p.tool\ndef f():\n    p.tool.go()\n", "p/__init__.py")
+    assert consumed(found, "f") == [("call", "p/tool.py#go"), ("call", "p/tool/__init__.py#go")]
+
+
+def test_what_is_imported_from_a_package_may_be_a_module_of_it(tmp_path: Path) -> None:
+    found = linked(tmp_path, "p/m.py", "from . import tool\ndef f():\n    tool.go()\n")
+    assert consumed(found, "f") == [
+        ("call", "p/__init__.py#tool.go"),
+        ("call", "p/tool.py#go"),
+        ("call", "p/tool/__init__.py#go"),
+        ("use", "p/__init__.py#tool"),
+    ]
+
+
+def test_what_is_of_a_library_or_builtin_is_not_consumed(tmp_path: Path) -> None:
+    text = "import numpy as np\ndef f(x):\n    np.array(1); print(x); x.go(); super().f()\n"
+    assert consumed(linked(tmp_path, "m.py", text), "f") == []
+
+
+def test_no_name_has_more_than_six_candidates(tmp_path: Path) -> None:
+    text = "try:\n    from a import x\nexcept ImportError:\n    from b import x\ndef f():\n    x.y()\n"
+    others = ["s/a.py", "s/b.py", "a.py", "b.py", "src/a/c.py", "src/b/c.py", "pyproject.toml"]
+    assert len(consumed(linked(tmp_path, "s/m.py", text, *others), "f")) == 6
