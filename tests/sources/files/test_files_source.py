@@ -221,9 +221,11 @@ def test_of_a_large_file_only_metadata_is_kept(desk: Desk) -> None:
 
 def test_hidden_and_special_entries_end_in_skip_with_their_reason(desk: Desk) -> None:
     desk.write(".secret", "hidden")
+    desk.write(".cache/file", "hidden too")
     os.mkfifo(desk.root / "pipe")
     desk.run()
     assert (desk.states()[".secret"], desk.states()["pipe"]) == ("skip", "skip")
+    assert desk.states("Directory")[".cache"] == "skip"
     reasons = {
         row.key: row.reason
         for row in desk.query(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference
+from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference, Skipped
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
 from detent.sources.files.folder import Folder
@@ -90,8 +90,10 @@ class Handling:
 def _list(folder: Folder, path: str) -> Outcome:
     """What is in a folder."""
     entry = folder.entry(path)
-    if entry.reason or not entry.is_folder:
-        return Failed(entry.reason or "It is no folder any more.", Trouble.NOT_FOUND)
+    if entry.reason:
+        return Skipped(entry.reason)
+    if not entry.is_folder:
+        return Failed("It is no folder any more.", Trouble.NOT_FOUND)
     inside: list[tuple[Any, ...]] = [(CONTAINS, label_of(each), each.key, None, {}) for each in folder.entries(path)]
     name = folder.root.name if path == "." else path.rpartition("/")[2]
     return Done(Node(name, "", {"path": path}), checkpoint={"references": inside, "mentions": []})
