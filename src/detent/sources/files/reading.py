@@ -11,6 +11,7 @@ from detent.lifecycle import Trouble
 from detent.sources.files.folder import Folder
 
 _AGAIN_SECONDS = 1.0
+_GONE = "The file is no longer there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +31,15 @@ def path_of(folder: Folder, key: str) -> str:
 
 def read(folder: Folder, path: str, most_bytes: int) -> Content | Failed | Retry | Skipped:
     """What is in a file. One that is being written to is read later."""
+    if not os.path.lexists(folder.at(path)):
+        return Failed(_GONE, Trouble.NOT_FOUND)
     entry = folder.entry(path)
     if entry.reason:
         return Skipped(entry.reason)
     try:
         return _read(folder, path, most_bytes)
     except FileNotFoundError:
-        return Failed("The file is no longer there.", Trouble.NOT_FOUND)
+        return Failed(_GONE, Trouble.NOT_FOUND)
     except PermissionError:
         return Failed("The file may not be read.", Trouble.FORBIDDEN)
     except OSError as error:

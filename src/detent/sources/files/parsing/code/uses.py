@@ -69,7 +69,7 @@ class Uses:
 
     def _calls(self) -> None:
         places, importing = Places(self._scopes), Places(self._importing)
-        for node, end in sorted(self._called(), key=lambda called: called[0].start_byte):
+        for node, end in sorted(self._called(), key=lambda called: (called[0].start_byte, -called[1])):
             start = node.start_byte
             if start in self._told:
                 continue
