@@ -20,6 +20,10 @@ def add() -> None:
     """Add a source of one of Detent's own types, or change what one is to do.
 
     `detent run` then works on it.
+
+    \b
+    Examples:
+      detent add files docs ./docs
     """
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.sources.files.test_files_code_samples import kinds, part, read, uses
+
 from detent.sources.files.parsing.code import parse
 from detent.sources.files.parsing.parsed import Import
-from tests.sources.files.test_files_code_samples import kinds, part, read, uses
 
 
 def test_structs_enums_and_functions_of_c() -> None:

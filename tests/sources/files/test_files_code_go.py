@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from detent.sources.files.parsing.code import parse
 from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
+
+from detent.sources.files.parsing.code import parse
 
 
 def test_methods_are_called_after_their_receivers() -> None:

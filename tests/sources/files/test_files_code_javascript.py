@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
 
 from detent.sources.files.parsing.code import parse
-from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
 
 
 def test_functions_are_scopes_however_they_get_their_names() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
+
 from detent.sources.files.parsing.code import parse
 from detent.sources.files.parsing.parsed import Import
-from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
 
 
 def test_classes_functions_and_methods_are_scopes() -> None:
@@ -139,3 +140,8 @@ def test_a_comment_belongs_to_the_function_that_it_touches() -> None:
     assert part(parsed, "b").text == "# about b\ndef b():\n    pass"
     assert (part(parsed, "b").first, part(parsed, "b").last) == (4, 6)
     assert "# about no one" in parsed.text
+
+
+def test_a_type_that_is_returned_is_used() -> None:
+    parsed = parse(b"import np\ndef f() -> np.array:\n    return None\n", "a.py")
+    assert uses(parsed, "use") == {("np.array", "f")}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from detent.sources.files.parsing.code import parse
 from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
+
+from detent.sources.files.parsing.code import parse
 
 
 def test_modules_classes_and_methods_of_ruby() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
 
 from detent.sources.files.parsing.code import parse
-from tests.sources.files.test_files_code_samples import imports, kinds, part, read, uses
 
 
 def test_methods_are_called_after_the_type_that_they_are_implemented_for() -> None:

@@ -25,7 +25,7 @@ _LONGEST = 200
 _SEPARATOR = re.compile(rb"\s*(?:\?\.|&\.|\.|::|->)\s*")
 _ARGUMENTS = re.compile(rb"(?:::)?<[^<>()]*>")
 _OPENING = re.compile(rb"\s*\(")
-_MEMBER = re.compile(rb"(?:(?<!\.)\.|::|->)\s*\Z")
+_MEMBER = re.compile(rb"(?:(?<!\.)\.|::)\s*\Z")
 _by_start = attrgetter("start_byte")
 
 
