@@ -134,7 +134,8 @@ def test_the_names_of_the_storys_fields(document: Callable[..., Any]) -> None:
     story = document("show", "page 2")
 
     fields = {"item", "lifecycle", "changed", "title", "alias_of", "embedding", "error_at", "lease", "checkpoint"}
-    assert set(story) == {*fields, "history"}
+    assert set(story) == {*fields, "reached", "history"}
+    assert set(story["reached"]) == {"claimed"}
     assert set(story["item"]) == ITEM
     assert set(story["lease"]) == {"owner", "deadline", "token"}
     entry = {"at", "from_state", "to_state", "attempt", "token", "took", "owner", "reason"}

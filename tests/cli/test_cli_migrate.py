@@ -94,6 +94,25 @@ def test_the_state_is_that_of_the_documents_query(embed: bool, schema: bool, vec
     assert state_of(flags) == ("pending" if schema else documented)
 
 
+@pytest.mark.parametrize(
+    ("made", "detected"),
+    [
+        ("2025-12-30T10:00:00Z", "2025-12-30T10:00:00+00:00"),
+        ("2025-12-30T11:00:00.123456789+01:00[Europe/Berlin]", "2025-12-30T10:00:00.123456+00:00"),
+        ("2025-12-30T10:00:00", "2025-12-30T10:00:00+00:00"),
+        (1767088800000, "2025-12-30T10:00:00+00:00"),
+    ],
+)
+def test_a_node_was_detected_when_it_says_it_was_made(
+    opened: detent.Detent, said: Callable[..., Result], write: Write, made: Any, detected: str
+) -> None:
+    write(node(1, createdAt=made), node(2, createdAt="yesterday"))
+    assert said("migrate-flags", "all.json").returncode == 0
+    first, second = (opened.show(opened.find(f"u{number}")[0]).item for number in (1, 2))
+    assert first.added_at.isoformat() == detected
+    assert second.added_at.year >= 2026
+
+
 def test_what_nodes_have_is_taken_over_without_flags_and_vectors(
     opened: detent.Detent, said: Callable[..., Result], write: Write, tmp_path: Path
 ) -> None:

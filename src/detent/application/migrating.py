@@ -18,6 +18,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ UNLABELLED = "Node"
 
 _NODE_FIELDS = frozenset({"type", "id", "labels", "properties"})
 _FLAGS = ("embeddingsDirty", "schemaDirty")
-_VECTOR, _HASH, _PROJECT = "embedding_content", "contentHash", "projectId"
+_VECTOR, _HASH, _PROJECT, _MADE = "embedding_content", "contentHash", "projectId", "createdAt"
 _KEYS = ("uuid", "path", "id")
 _TITLES = ("title", "name")
 _TEXTS = ("content", "text", "source", "docstring")
@@ -292,9 +293,25 @@ def _item(name: Name, node: _Node, links: Sequence[_Link]) -> dict[str, Any]:
         **name._asdict(),
         "state": state_of(node.properties),
         "content_hash": content_hash,
+        "added_at": _detected(node.properties),
         "node": _content(name, node),
         "references": [{"type": link.type, **link.to._asdict(), "properties": link.properties} for link in links],
     }
+
+
+def _detected(properties: Mapping[str, Any]) -> str | None:
+    """When the node was made, if it says so: as a text, after which Neo4j may name the zone, or in milliseconds since
+    1970."""
+    made = properties.get(_MADE)
+    try:
+        if isinstance(made, int | float):
+            return datetime.fromtimestamp(made / 1000, UTC).isoformat()
+        if not isinstance(made, str):
+            return None
+        told = datetime.fromisoformat(made.partition("[")[0])
+        return (told if told.tzinfo else told.replace(tzinfo=UTC)).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _content(name: Name, node: _Node) -> dict[str, Any]:

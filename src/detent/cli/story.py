@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from detent.application.connecting import Connected
     from detent.knowledge import Embedding
     from detent.store import Entry, Story
+
+_LONGEST = 400
+"""Characters of a checkpoint that are shown."""
 
 
 @click.command(cls=Command, short_help="Tell the whole story of one item.")
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     error_at    when it failed, or null
     lease       null, or: owner, deadline, token
     checkpoint  null, or what the source keeps there
+    reached     when it came to each state the last time
     history     a list of: at, from_state, to_state, attempt, token, took (seconds), owner, reason
 """)
 def show(session: Session, key: str, source: str | None, label: str | None, json_: bool) -> None:
@@ -96,12 +100,17 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         ("Waits until", moment(item.not_before) if item.not_before else None),
         ("Held by", f"{story.owner}, until {moment(story.deadline)}" if story.owner and story.deadline else None),
         ("Changed", "yes, while being worked on; it goes round again" if story.changed else None),
-        ("Checkpoint", json.dumps(story.checkpoint, ensure_ascii=False) if story.checkpoint is not None else None),
+        ("Checkpoint", _shortened(story.checkpoint) if story.checkpoint is not None else None),
     ]
     if item.error_kind:
         when = f" at {moment(story.error_at)}" if story.error_at else ""
         lines.append(("Error", plain(f"{item.error_kind}{when}: {item.error}", style=STYLES["failed"])))
     return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
+
+
+def _shortened(checkpoint: Mapping[str, Any]) -> str:
+    written = json.dumps(checkpoint, ensure_ascii=False)
+    return written if len(written) <= _LONGEST else f"{written[:_LONGEST]} … ({len(written):,} characters; --json)"
 
 
 def _embedded(story: Story) -> str | None:
@@ -142,5 +151,6 @@ def _document(story: Story) -> dict[str, Any]:
         "error_at": story.error_at,
         "lease": lease,
         "checkpoint": story.checkpoint,
+        "reached": story.reached,
         "history": [vars(entry) for entry in story.history],
     }

@@ -63,6 +63,11 @@ class Story:
     error_at: datetime | None
     history: list[Entry]
 
+    @property
+    def reached(self) -> dict[str, datetime]:
+        """When it came to each state the last time, as far as the journal goes."""
+        return {entry.to_state: entry.at for entry in self.history}
+
 
 _MARKS = [{"kind": int, "key": str, "id": int, "priority": int, "time": time} for time in (str, type(None))]
 

@@ -48,13 +48,14 @@ def children(key: str, parsed: Parsed, references: References, passage_size: int
     unique = Unique()
     unit = _UNITS.get(parsed.kind, "line")
     whole = {"path": key, "unit": unit}
-    found = list(_passages(key, whole, parsed.title, split(parsed.text, passage_size)[1:], unique))
+    own = split(parsed.text, passage_size)
+    found = list(_passages(key, whole, parsed.title, own[1:], unique, lined=parsed.kind == "text"))
     for part in parsed.parts:
         name = part_key(key, part.key)
         contained = [Reference(CONTAINS, each.label, part_key(key, each.key)) for each in inside[part.key]]
         about = {**whole, "first": part.first, "last": part.last}
         pieces = split(part.text, passage_size)
-        rest = list(_passages(name, about, part.title, pieces[1:], unique))
+        rest = list(_passages(name, about, part.title, pieces[1:], unique, lined=False))
         contained += [Reference(CONTAINS, PASSAGE, each.key) for each in rest]
         node = Node(part.title, pieces[0].text if pieces else "", {**about, **part.properties})
         links = [*references.get(part.key, ()), *contained]
@@ -72,12 +73,13 @@ def part_key(file: str, part: str) -> str:
 
 
 def _passages(
-    name: str, about: Mapping[str, Any], title: str, pieces: Sequence[Piece], unique: Unique
+    name: str, about: Mapping[str, Any], title: str, pieces: Sequence[Piece], unique: Unique, *, lined: bool
 ) -> Iterator[Child]:
-    """What of a text does not fit into its node. The lines of the pieces count unless it is known where they stand."""
+    """What of a text does not fit into its node. `lined`: the lines of the text are those of the file."""
     for piece in pieces:
         key = unique.key(f"{name}~{hashlib.sha256(piece.text.encode()).hexdigest()[:12]}")
-        yield Child(PASSAGE, key, Node(title, piece.text, {"first": piece.first, "last": piece.last, **about}))
+        lines = {"first": piece.first, "last": piece.last} if lined else {}
+        yield Child(PASSAGE, key, Node(title, piece.text, {**about, **lines}))
 
 
 def _outline(parts: Sequence[Part]) -> str:

@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from detent.errors import DetentError, LineRefused, NoExport
@@ -227,6 +228,8 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
         _check_positions(links)
     if record.get("failure"):
         _check_failure(record["failure"])
+    if record.get("added_at"):
+        record["added_at"] = datetime.fromisoformat(record["added_at"]).astimezone(UTC).isoformat()
     step.items.append(
         ItemLine(
             number,

@@ -148,8 +148,8 @@ async def _copy(connection: Connection, statement: str, lines: Iterable[str]) ->
 def _item(line: ItemLine, now: str) -> str:
     content_hash = line.record.get("content_hash")
     written = "\\N" if content_hash is None else column(content_hash)
-    key = column(line.name.key)
-    return f"{line.id}\t{line.kind_id}\t{key}\t{line.state}\t{line.priority}\t{written}\t{now}\t{now}\n"
+    key, added = column(line.name.key), line.record.get("added_at") or now
+    return f"{line.id}\t{line.kind_id}\t{key}\t{line.state}\t{line.priority}\t{written}\t{now}\t{added}\n"
 
 
 def _place(line: ItemLine) -> str:
