@@ -188,7 +188,7 @@ def search(
         from contextlib import closing
 
         from detent.application.searching import WEIGHTS, Searching
-        from detent.cli.results import show, why_nothing
+        from detent.cli.results import why_nothing
         from detent.knowledge import Filters
 
         chosen = Filters(**narrowed)
@@ -205,11 +205,9 @@ def search(
                 marks=_marks(session, json_),
             )
         notes = (*([warning] if warning else []), *answer.notes)
-        if json_:
-            document(_document(answer, notes))
-        else:
-            nothing = "" if answer.hits else await why_nothing(opened.store, chosen, mode or "hybrid", bool(around))
-            show(session, answer, notes, nothing, scores=scores)
+        asked = not answer.hits and not json_
+        nothing = await why_nothing(opened.store, chosen, mode or "hybrid", bool(around)) if asked else ""
+        _present(session, answer, notes, nothing, scores=scores, json_=json_)
 
     session.with_store(found)
 
@@ -249,17 +247,14 @@ def similar(
         from contextlib import closing
 
         from detent.application.searching import Searching
-        from detent.cli.results import show
         from detent.knowledge import Filters
 
         number = await _one(opened.store, key, Selection(source, label))
         with closing(Searching(opened.store, opened.settings.embedding)) as searching:
             chosen = Filters(sources=sources, labels=labels)
             answer = await searching.similar(number, limit=limit, filters=chosen, grouped=not passages)
-        if json_:
-            document(_document(answer, answer.notes))
-        else:
-            show(session, answer, answer.notes, f"Nothing is found that is like {key!r}.", scores=scores)
+        nothing = f"Nothing is found that is like {key!r}."
+        _present(session, answer, answer.notes, nothing, scores=scores, json_=json_)
 
     session.with_store(found)
 
@@ -347,6 +342,18 @@ async def _one(store: Store, key: str, selection: Selection) -> int:
     if nodes and not any(node.key == key for node in nodes):
         raise Ambiguous(key, [f"{node.source}/{node.label}/{node.key}" for node in nodes[:10]])
     return await find(store, key, selection)
+
+
+def _present(
+    session: Session, answer: Answer, notes: Sequence[str], nothing: str, *, scores: bool, json_: bool
+) -> None:
+    """Show an answer to a person, with what is to be said if it is empty; or write it for a program."""
+    from detent.cli.results import show
+
+    if json_:
+        document(_document(answer, notes))
+    else:
+        show(session, answer, notes, nothing, scores=scores)
 
 
 def _document(answer: Answer, notes: Sequence[str]) -> dict[str, Any]:

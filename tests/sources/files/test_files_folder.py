@@ -86,12 +86,22 @@ def test_pipes_and_sockets_are_named_with_their_reason(tmp_path: Path, monkeypat
 
 
 def test_any_name_has_a_key_of_its_own(tmp_path: Path) -> None:
-    for name in (b"line\nbreak.md", b"bad\xff.md", "ü.md".encode(), b"sp ace.md", b"back\\slash.md"):
+    for name in (
+        b"line\nbreak.md",
+        b"bad\xff.md",
+        "ü.md".encode(),
+        b"sp ace.md",
+        b"back\\slash.md",
+        "ö".encode() + b"\xfe",
+    ):
         Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_text("x")
     keys = [entry.key for entry, _ in folder(tmp_path).walk()]
-    assert set(keys) == {".", "line\nbreak.md", "bad\\xff.md", "ü.md", "sp ace.md", "back\\slash.md"}
+    assert set(keys) == {".", "line\nbreak.md", "bad\\xff.md", "ü.md", "sp ace.md", "back\\slash.md", "ö\\xfe"}
     for key in keys:
         key.encode()
+    assert [folder(tmp_path).path_of(entry.key) for entry, _ in folder(tmp_path).walk()] == [
+        entry.path for entry, _ in folder(tmp_path).walk()
+    ]
 
 
 def test_a_folder_that_cannot_be_read_has_nothing_in_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ Nothing outside of the root is ever looked at, whatever symbolic links say.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ _LARGEST_IGNORE_FILE = 1_000_000
 NEVER = frozenset({".git", ".hg", ".svn", ".detent"})
 """What belongs to other programs, or to Detent itself; it is not even named."""
 
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _SPECIAL = {
     stat.S_IFIFO: "It is a named pipe.",
     stat.S_IFSOCK: "It is a socket.",
@@ -56,6 +58,11 @@ class Entry:
 def key_of(path: str) -> str:
     """The key of a path. Bytes that are no UTF-8 are written as `\\xff`."""
     return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+
+
+def _path_written_in(key: str) -> str:
+    """The path whose key this is, if bytes in it are written as `\\xff`."""
+    return os.fsdecode(_ESCAPED.sub(lambda escaped: bytes([int(escaped[1], 16)]), key.encode()))
 
 
 class Folder:
@@ -98,6 +105,10 @@ class Folder:
             return self._linked(path, full)
         except OSError as error:
             return Entry(path, None, f"It cannot be looked at: {error.strerror or error}.")
+
+    def path_of(self, key: str) -> str:
+        """The path that has this key."""
+        return key if os.path.lexists(self.at(key)) else _path_written_in(key)
 
     def at(self, path: str) -> Path:
         return self.root if path == "." else self.root / path

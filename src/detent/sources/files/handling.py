@@ -4,9 +4,11 @@ linking writes what the file itself refers to. A folder lists what is in it."""
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference, Skipped
+from detent.knowledge.splitting import split
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
 from detent.sources.files.folder import Folder
@@ -15,7 +17,7 @@ from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.nodes import CONTAINS, children, file_node
 from detent.sources.files.parsing.kinds import kind_of, parse
 from detent.sources.files.parsing.parsed import Parsed, Unparsable
-from detent.sources.files.reading import Content, path_of, read
+from detent.sources.files.reading import Content, read
 from detent.sources.files.settings import FolderSettings
 
 
@@ -29,7 +31,7 @@ class Handling:
     def parse(self, item: Item) -> Outcome:
         """Read an entry, and say what is in it."""
         folder = Folder(self._settings)
-        path = path_of(folder, item.key)
+        path = folder.path_of(item.key)
         if item.label == DIRECTORY:
             return _list(folder, path)
         found = read(folder, path, self._settings.most_bytes)
@@ -68,16 +70,14 @@ class Handling:
 
     def _done(self, item: Item, parsed: Parsed, linked: Linked, content: Content, digest: str) -> Done:
         size = self._settings.passage_size
-        own = [
-            (each.type, each.label, each.key, each.source, dict(each.properties))
-            for each in linked.references.get("", ())
-        ]
-        mentioned = [(each.label, each.key, each.node.title) for each in linked.mentions]
+        pieces = split(parsed.text, size)
+        own = linked.references.get("", ())
+        of_parts = [each for part, references in linked.references.items() if part for each in references]
         return Done(
-            file_node(item.key, parsed, content.size, digest, size),
-            children=children(item.key, parsed, linked.references, size),
-            mentions=linked.mentions,
-            checkpoint={"references": own, "mentions": mentioned},
+            file_node(item.key, parsed, pieces, content.size, digest),
+            children=children(item.key, parsed, pieces, linked.references, size),
+            mentions=_mentioned(linked, of_parts),
+            checkpoint=_to_be_linked(own, _mentioned(linked, own)),
         )
 
     def _digest(self, path: str, data: bytes, roots: Roots) -> str:
@@ -87,6 +87,20 @@ class Handling:
         return f"{versions} {roots.fingerprint(path)} {hashlib.sha256(data).hexdigest()}"
 
 
+def _mentioned(linked: Linked, references: Sequence[Reference]) -> list[Mention]:
+    """Those of the mentions that these references lead to."""
+    targets = {(each.label, each.key) for each in references}
+    return [each for each in linked.mentions if (each.label, each.key) in targets]
+
+
+def _to_be_linked(references: Sequence[Reference], mentions: Sequence[Mention]) -> dict[str, Any]:
+    """What linking is to write, as it is kept until then."""
+    return {
+        "references": [(each.type, each.label, each.key, each.source, dict(each.properties)) for each in references],
+        "mentions": [(each.label, each.key, each.node.title) for each in mentions],
+    }
+
+
 def _list(folder: Folder, path: str) -> Outcome:
     """What is in a folder."""
     entry = folder.entry(path)
@@ -94,6 +108,6 @@ def _list(folder: Folder, path: str) -> Outcome:
         return Skipped(entry.reason)
     if not entry.is_folder:
         return Failed("It is no folder any more.", Trouble.NOT_FOUND)
-    inside: list[tuple[Any, ...]] = [(CONTAINS, label_of(each), each.key, None, {}) for each in folder.entries(path)]
+    inside = [Reference(CONTAINS, label_of(each), each.key) for each in folder.entries(path)]
     name = folder.root.name if path == "." else path.rpartition("/")[2]
-    return Done(Node(name, "", {"path": path}), checkpoint={"references": inside, "mentions": []})
+    return Done(Node(name, "", {"path": path}), checkpoint=_to_be_linked(inside, ()))

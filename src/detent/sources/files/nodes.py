@@ -29,26 +29,25 @@ References = Mapping[str, Sequence[Reference]]
 """What each part refers to, by the part's key; under "" the file itself."""
 
 
-def file_node(path: str, parsed: Parsed, size: int, content_hash: str, passage_size: int) -> Node:
-    """The node of a file. Its text is what stands in no part; or, if there is none, the titles of the parts."""
+def file_node(path: str, parsed: Parsed, own: Sequence[Piece], size: int, content_hash: str) -> Node:
+    """The node of a file. Its text is the first piece of what stands in no part; or, if there is none, the titles of
+    the parts."""
     name = path.rpartition("/")[2]
     properties: dict[str, Any] = {"path": path, "kind": parsed.kind, "size_bytes": size, **parsed.properties}
     if parsed.problems:
         properties["problems"] = list(parsed.problems)
-    own = next(iter(split(parsed.text, passage_size)), None)
-    text = own.text if own is not None else _outline(parsed.parts)
+    text = own[0].text if own else _outline(parsed.parts)
     return Node(parsed.title or name, text, properties, content_hash)
 
 
-def children(key: str, parsed: Parsed, references: References, passage_size: int) -> list[Child]:
-    """The nodes of a file's parts, and the passages of what is too long for one."""
+def children(key: str, parsed: Parsed, own: Sequence[Piece], references: References, passage_size: int) -> list[Child]:
+    """The nodes of a file's parts, and the passages of what is too long for one: of the parts, and of its own text."""
     inside: defaultdict[str, list[Part]] = defaultdict(list)
     for part in parsed.parts:
         inside[part.parent].append(part)
     unique = Unique()
     unit = _UNITS.get(parsed.kind, "line")
     whole = {"path": key, "unit": unit}
-    own = split(parsed.text, passage_size)
     found = list(_passages(key, whole, parsed.title, own[1:], unique, lined=parsed.kind == "text"))
     for part in parsed.parts:
         name = part_key(key, part.key)

@@ -22,13 +22,6 @@ class Content:
     size: int
 
 
-def path_of(folder: Folder, key: str) -> str:
-    """The path that has this key."""
-    if "\\x" not in key or os.path.lexists(folder.at(key)):
-        return key
-    return os.fsdecode(key.encode("utf-8").decode("unicode_escape").encode("latin-1")) if key.isascii() else key
-
-
 def read(folder: Folder, path: str, most_bytes: int) -> Content | Failed | Retry | Skipped:
     """What is in a file. One that is being written to is read later."""
     if not os.path.lexists(folder.at(path)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from detent.sources.files.parsing.decoding import decode, is_binary
+from detent.sources.files.parsing.decoding import decode, is_binary, storable
 from detent.sources.files.parsing.keys import Unique, slug
 from detent.sources.files.parsing.parsed import Parsed, Part, Unparsable
 
@@ -26,7 +26,6 @@ DEEPEST = 1_000
 _DEEPEST_JSON = 1_000_000
 _LONGEST_TITLE = 500
 _FAULTY = ("Some of its bytes are no text in its encoding, and stand as �.",)
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class _Malformed(Exception):
@@ -61,7 +60,7 @@ class _Entries:
         first = self._line + self.text.count("\n", self.end, start)
         self._line = first + self.text.count("\n", start, end)
         self.start, self.end = self.start if self.parts else start, end
-        plain = " ".join(_UNREADABLE.sub("\ufffd", title[:_LONGEST_TITLE]).split())
+        plain = " ".join(storable(title[:_LONGEST_TITLE]).split())
         if end - start > LONGEST_TEXT:
             self._cut.append(plain[:50])
         key, text = self._unique.key(slug(plain)), self.text[start : min(end, start + LONGEST_TEXT)]
@@ -350,7 +349,7 @@ def _toml_problems(text: str) -> list[str]:
     except RecursionError:
         return ["It is no valid TOML: it is nested too deeply."]
     except ValueError as error:
-        return [f"It is no valid TOML: {_UNREADABLE.sub(' ', str(error))}."]
+        return [f"It is no valid TOML: {storable(str(error), ' ')}."]
     return []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from dataclasses import dataclass
 
 _LOOKED_AT = 8192
@@ -16,6 +17,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _CONTROLS = bytes({*range(32), 127} - {*b"\t\n\r\f\x1b"})
 
 
@@ -27,6 +29,11 @@ class Decoded:
     text: str
     encoding: str
     faulty: bool = False
+
+
+def storable(text: str, instead: str = "\ufffd") -> str:
+    """A text without what no database keeps: zeros, and halves of characters."""
+    return _UNSTORABLE.sub(instead, text)
 
 
 def is_binary(data: bytes) -> bool:

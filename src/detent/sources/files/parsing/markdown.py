@@ -19,6 +19,7 @@ from markdown_it.rules_block import StateBlock, blockquote, list_block
 from markdown_it.token import Token
 
 from detent.sources.files.parsing import html
+from detent.sources.files.parsing.decoding import storable
 from detent.sources.files.parsing.outline import Outline
 from detent.sources.files.parsing.parsed import Parsed
 from detent.sources.files.parsing.plain import read
@@ -43,7 +44,6 @@ _BAR = re.compile(r"(?<!\\)\|")
 _NO_MARKUP = re.compile(r"[^\\`*_\[\]<&!\n]*")
 _LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
 _ATTRIBUTE = re.compile(r"\s(href|src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 
 _Found = list[tuple[str, str, int]]
 """Links, images and code: the kind, the target, and the line."""
@@ -256,7 +256,7 @@ class _Values:
             return value
         if isinstance(value, float) and abs(value) < float("inf"):
             return value
-        return _UNREADABLE.sub("\ufffd", str(value))
+        return storable(str(value))
 
 
 def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:

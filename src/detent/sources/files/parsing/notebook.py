@@ -7,14 +7,13 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from detent.sources.files.parsing.decoding import decode
+from detent.sources.files.parsing.decoding import decode, storable
 from detent.sources.files.parsing.outline import Outline
 from detent.sources.files.parsing.parsed import Parsed, Part, Unparsable
 
 LONGEST_OUTPUT = 500
 """Characters of what a cell printed that are kept."""
 
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"(?:^|[ \t])#+[ \t]*$")
@@ -138,7 +137,7 @@ def _output(output: Any) -> str:
 def _joined(value: Any) -> str:
     """A text, which notebooks write as one or as a list of lines with their ends."""
     text = "".join(line for line in value if isinstance(line, str)) if isinstance(value, list) else value
-    return _UNREADABLE.sub("\ufffd", text).replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
+    return storable(text).replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
 
 
 def _line(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from pypdf import Configuration, PageObject, PasswordType, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError
 
+from detent.sources.files.parsing.decoding import storable
 from detent.sources.files.parsing.parsed import Link, Parsed, Part, Unparsable
 
 MOST_PAGES = 5_000
@@ -41,7 +42,6 @@ _STEPS_PER_BYTE = 5
 _MOST_SEARCHED = 2_000_000_000
 """Bytes that may be searched in all for objects that are not where the file says. Each search reads the whole file."""
 
-_UNREADABLE = re.compile("[\0\ud800-\udfff]")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u00ad\u2010]\n[ \t]*(?=([^\W\d_]))")
 _SPACES = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -173,7 +173,7 @@ def _text(page: PageObject, steps: _Steps) -> str:
 def _tidied(text: str) -> str:
     """The text with its words whole and its whitespace plain. A hyphen at the end of a line is taken for a division if
     the next line goes on with a small letter."""
-    plain = _UNREADABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n"))
+    plain = storable(text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n"))
     lines = (_SPACES.sub(" ", line).strip() for line in plain.split("\n"))
     joined = _HYPHEN.sub(lambda match: "" if match[1].islower() else match[0], "\n".join(lines))
     return _BLANK_LINES.sub("\n\n", joined.replace("\u00ad", "")).strip()
@@ -189,7 +189,7 @@ def _links(page: PageObject, number: int, part: str, most: int) -> list[Link]:
 def _target(annotation: Any) -> str:
     target = annotation.get_object()["/A"].get_object()["/URI"].get_object()
     text = target.decode("utf-8", "replace") if isinstance(target, bytes) else str(target)
-    return _UNREADABLE.sub("\ufffd", text).strip()
+    return storable(text).strip()
 
 
 def _metadata(reader: PdfReader, pages: int) -> tuple[str, dict[str, Any]]:
@@ -206,7 +206,7 @@ def _metadata(reader: PdfReader, pages: int) -> tuple[str, dict[str, Any]]:
 
 
 def _line(value: object) -> str:
-    return " ".join(_UNREADABLE.sub(" ", value).split()) if isinstance(value, str) else ""
+    return " ".join(storable(value, " ").split()) if isinstance(value, str) else ""
 
 
 def _had(wanted: Callable[[], _T]) -> _T | None:
@@ -233,5 +233,5 @@ def _weight(operands: Any) -> int:
 def _reason(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
-    said = " ".join(_UNREADABLE.sub(" ", str(error)).split()).rstrip(".")
+    said = " ".join(storable(str(error), " ").split()).rstrip(".")
     return said[:200] or type(error).__name__
