@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, embedding, exporting, finding, loading, quiet, ranking, throughput
+from benchmarks import backlog, codebase, embedding, exporting, finding, folders, loading, quiet, ranking, throughput
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -23,6 +23,8 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "export": exporting.measure,
     "search": finding.measure,
     "ranking": ranking.measure,
+    "files": folders.measure,
+    "code": codebase.measure,
 }
 
 

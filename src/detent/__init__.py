@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from detent.embedding import register as register_provider
     from detent.errors import DetentError, IllegalMove, LeaseLost
     from detent.knowledge import (
+        Alias,
         Child,
         Done,
         Embedding,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Alias",
     "Answer",
     "AsyncDetent",
     "Child",

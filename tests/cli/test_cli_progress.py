@@ -92,6 +92,15 @@ def test_stages_without_items_are_not_shown(progress: Progress) -> None:
     assert said.getvalue() == ""
 
 
+def test_a_stage_that_had_nothing_to_do_from_the_beginning_is_not_shown(progress: Progress) -> None:
+    said = io.StringIO()
+    with LineDisplay(Console(file=said, width=200), every_seconds=0) as shown:
+        shown.show(progress.update(tallies(parsed=5, ready=5), 0.0))
+        shown.show(progress.update(tallies(linked=5, ready=5), 1.0))
+    stages = [line.split()[2] for line in said.getvalue().splitlines()]
+    assert set(stages) == {"linking:", "embedding:"}
+
+
 def test_a_failure_that_only_one_stage_has_is_counted_there() -> None:
     work = ("old", "claim", "mending"), ("mending", "done", "fine"), ("mending", "back", "old")
     rows = [*SMALL, *work, ("mending", "fail", "broken")]

@@ -183,7 +183,7 @@ def test_beyond_its_documents_list_a_node_is_only_given_back_retried_or_changed(
             {"error"},
         ),
         (TOPIC, {"pending"}, {"pending"}, {"in_progress"}, {"failed"}),
-        (PASSAGE, {"linked"}, {"linked"}, {"embedding"}, {"error"}),
+        (PASSAGE, {"linked", "skip"}, {"linked"}, {"embedding"}, {"error"}),
     ],
     ids=["article", "node", "crawl", "topic", "passage"],
 )

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from detent.knowledge import Child, Done, Node, Outcome, Reference
-from detent.lifecycle import ARTICLE
+from detent.knowledge import Alias, Child, Done, Node, Outcome, Reference
+from detent.lifecycle import ARTICLE, PASSAGE
 from detent.store import Stage, Store
 from detent.store.exchange import Dump, digest, load
 
@@ -41,16 +41,20 @@ async def work(store: Store, key: str, outcome: Outcome) -> None:
 
 async def say(store: Store, line: str) -> None:
     """`a>b`: a is another name of b. `a`: it is an article. `-a`: it vanishes. `a=x,y`: an article with other names,
-    of which `a=` has none any more."""
+    of which `a=` has none any more. `a:x>y,y>z`: an article that says what other keys stand for."""
     key, _, rest = line.partition("=")
     if line.startswith("-"):
         await store.remove("wiki", "Article", [line[1:]])
+    elif ":" in line:
+        key, _, rest = line.partition(":")
+        aliases = [Alias("Article", *each.split(">")) for each in rest.split(",") if each]
+        await work(store, key, Done(Node(key), aliases=aliases))
     elif ">" in line:
         key, target = line.split(">")
         await work(store, key, Done(alias_of=target))
     else:
-        aliases = [name for name in rest.split(",") if name] if "=" in line else None
-        await work(store, key, Done(Node(key), aliases=aliases))
+        names = [name for name in rest.split(",") if name] if "=" in line else None
+        await work(store, key, Done(Node(key), aliases=names))
 
 
 async def links_to(store: Store, *keys: str) -> None:
@@ -91,7 +95,18 @@ async def test_aliases_lead_where_what_was_said_leads(
     assert led(query) == where
 
 
-@pytest.mark.parametrize("lines", [("a>b", "b>c", "c"), ("a>b", "b>a", "d>a"), ("a>b", "b>c", "c>d"), ("a>b", "c=b")])
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("a>b", "b>c", "c"),
+        ("a>b", "b>a", "d>a"),
+        ("a>b", "b>c", "c>d"),
+        ("a>b", "c=b"),
+        ("x:a>b", "y:b>c", "c"),
+        ("x:a>b,b>c", "b", "c"),
+        ("x:a>b", "y:a>c", "c=d"),
+    ],
+)
 async def test_the_order_in_which_it_was_said_does_not_matter(
     make_database: Callable[[], str], lines: tuple[str, ...]
 ) -> None:
@@ -118,8 +133,74 @@ def rows(store: Store) -> list[Any]:
         return [*connection.execute(EDGES).fetchall(), *connection.execute(aliases).fetchall()]
 
 
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        (["x:a>b", "b"], {"a": "b", "b": "b"}),
+        (["x:a>b,b>c", "c"], {"a": "c", "b": "c", "c": "c"}),
+        (["x:a>b", "y:b>c", "c"], {"a": "c", "b": "c", "c": "c"}),
+        (["x:a>b", "y:b>c", "c", "-y"], {"c": "c"}),
+        (["x:a>b", "y:b>c", "c", "y:"], {"c": "c"}),
+        (["x:a>b", "y:b>c", "c", "y"], {"a": "c", "b": "c", "c": "c"}),
+        (["x:a>b,d>b", "b", "x:a>b"], {"a": "b", "b": "b"}),
+        (["x:a>b", "b", "c", "x:a>c"], {"a": "c", "b": "b", "c": "c"}),
+        (["x:a>b", "a", "b"], {"a": "a", "b": "b"}),
+        (["x:a>b", "a", "b", "-a"], {"a": "b", "b": "b"}),
+        (["x:a>b", "y:a>c", "b", "c"], {"a": "b", "b": "b", "c": "c"}),
+        (["x:a>b", "y:a>c", "b", "c", "x:"], {"a": "c", "b": "b", "c": "c"}),
+        (["x:a>b", "b", "c", "a>c"], {"a": "c", "b": "b", "c": "c"}),
+        (["x:a>a", "b"], {"b": "b"}),
+    ],
+)
+async def test_an_item_says_what_other_keys_stand_for(
+    wiki: Store, query: Query, lines: list[str], where: dict[str, str]
+) -> None:
+    await links_to(wiki, *KEYS)
+    for line in lines:
+        await say(wiki, line)
+    assert led(query) == where
+
+
+async def test_what_is_said_holds_for_the_label_that_is_named(wiki: Store, query: Query) -> None:
+    await wiki.declare("wiki", "Section", PASSAGE)
+    said: list[str | Alias] = [Alias("Section", "a", "b#1"), "a"]
+    await work(wiki, "b", Done(Node("b"), children=[Child("Section", "b#1", Node("one"))], aliases=said))
+    references = [Reference("LINKS_TO", label, "a") for label in ("Article", "Section")]
+    await work(wiki, "reader", Done(Node("reader"), references))
+    assert [row.target for row in query(EDGES) if row.origin == "reader"] == ["b", "b#1"]
+
+
+async def test_a_label_that_nobody_has_declared_is_refused(wiki: Store) -> None:
+    await wiki.add("wiki", "Article", ["a"])
+    [item] = await wiki.claim(ARTICLES, owner="w")
+    [receipt] = await wiki.settle([(item, Done(Node("a"), aliases=[Alias("Chapter", "x", "y")]))])
+    assert receipt.state == "failed"
+
+
+@pytest.mark.parametrize(
+    "alias", [Alias("Article", "", "b"), Alias("Article", "a", "\0"), Alias("Article", "a", "b" * 2001)]
+)
+async def test_an_alias_that_cannot_be_kept_is_refused(wiki: Store, alias: Alias) -> None:
+    await wiki.add("wiki", "Article", ["a"])
+    [item] = await wiki.claim(ARTICLES, owner="w")
+    [receipt] = await wiki.settle([(item, Done(Node("a"), aliases=[alias]))])
+    assert receipt.state == "failed"
+
+
+@pytest.mark.parametrize("aliases", [None, [], ["b", Alias("Article", "c", "d")]])
+async def test_who_says_nothing_new_does_not_wait_for_those_that_do(
+    wiki: Store, aliases: Sequence[str | Alias] | None
+) -> None:
+    if aliases:
+        await work(wiki, "a", Done(Node("a"), aliases=aliases))
+    with psycopg.connect(wiki.database.conninfo) as other:
+        other.execute("SELECT detent.lock_aliases()")
+        await asyncio.wait_for(work(wiki, "a", Done(Node("a again"), aliases=aliases)), timeout=10)
+
+
 LINES = st.sampled_from(
-    [f"{one}{sign}{two}" for one in KEYS for two in KEYS if one != two for sign in ">="]
+    [f"{one}:{two}>{three}" for one in KEYS for two in KEYS for three in KEYS if two != three]
+    + [f"{one}{sign}{two}" for one in KEYS for two in KEYS if one != two for sign in ">="]
     + [f"{key}=" for key in KEYS]
     + [f"-{key}" for key in KEYS]
 )

@@ -260,6 +260,16 @@ async def test_a_mention_is_made_once_and_goes_with_the_last_that_names_it(wiki:
     assert await wiki.tallies.check() == []
 
 
+async def test_what_comes_without_a_text_has_nothing_to_wait_for_until_it_gets_one(wiki: Store, query: Query) -> None:
+    bare, full = (Child("Section", f"a/{title}", Node(title, text)) for title, text in (("bare", " \n"), ("full", "x")))
+    await work(wiki, "a", article(bare, full, **about("science")))
+    found = states(query)
+    assert (found["science"], found["a/bare"], found["a/full"]) == ("skip", "skip", "linked")
+    await work(wiki, "a", article(Child("Section", "a/bare", Node("bare", "text now"))))
+    assert states(query)["a/bare"] == "linked"
+    assert await wiki.tallies.check() == []
+
+
 @pytest.mark.parametrize("text", ["its own", "as mentioned"])
 async def test_content_that_comes_while_it_is_mentioned_is_told_to_the_text_index_once(
     wiki: Store, query: Query, text: str

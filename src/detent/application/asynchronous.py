@@ -22,8 +22,8 @@ from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
-from detent.worker.configured import with_configured
-from detent.worker.duty import duties, embeddable
+from detent.worker.configured import to_work_on, with_configured
+from detent.worker.duty import duties
 from detent.worker.patience import patiently
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class AsyncDetent:
         is raised at the end; its `report` is the one that would have been returned.
         """
         found = await self._discover()
-        sources = await self._sources() or await embeddable(self.store)
+        sources = await to_work_on(self.store, self.sources)
         kinds = await declare(self.store, sources)
         async with work_here(self.store, sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)

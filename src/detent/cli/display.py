@@ -48,7 +48,7 @@ def display(console: Console) -> Display:
 
 
 class LineDisplay:
-    """A line per stage that went on, every few seconds."""
+    """A line per stage that went on, every few seconds; none for one that had nothing to do from the beginning."""
 
     def __init__(self, console: Console, every_seconds: float = LINE_SECONDS) -> None:
         self._console = console
@@ -74,6 +74,8 @@ class LineDisplay:
             self.say(_found(count))
 
     def show(self, stages: Sequence[StageProgress]) -> None:
+        if not self._latest:
+            self._shown = {_place(stage): _facts(stage) for stage in stages if stage.done == stage.total}
         self._latest = stages
         if time.monotonic() - self._printed_at >= self._every:
             self._print()
@@ -88,10 +90,8 @@ class LineDisplay:
 
     def _print(self) -> None:
         for stage in self._latest:
-            place = (stage.source, stage.label, stage.stage)
-            facts = (stage.done, stage.total, stage.failed, stage.failed_in_all, stage.again)
-            if stage.total and self._shown.get(place) != facts:
-                self._shown[place] = facts
+            if stage.total and self._shown.get(_place(stage)) != _facts(stage):
+                self._shown[_place(stage)] = _facts(stage)
                 self._printed_at = time.monotonic()
                 self._console.print(plain(f"{_clock()} {line(stage)}"), soft_wrap=True)
 
@@ -209,6 +209,15 @@ class _Terminal:
         with os.fdopen(self._reading, encoding="utf-8", errors="replace") as lines, contextlib.suppress(OSError):
             for text in lines:
                 console.print(Text.from_ansi(text.rstrip("\n")), soft_wrap=True)
+
+
+def _place(stage: StageProgress) -> tuple[str, str, str]:
+    return stage.source, stage.label, stage.stage
+
+
+def _facts(stage: StageProgress) -> tuple[int, ...]:
+    """What a line is printed for when it is another than before."""
+    return stage.done, stage.total, stage.failed, stage.failed_in_all, stage.again
 
 
 def line(stage: StageProgress) -> str:

@@ -12,11 +12,10 @@ from detent.errors import DetentError
 
 _NEXT = """\
 Next:
-  1. Write a Python module here with a list SOURCES of detent.Source, and name it in detent.toml:
-       [handlers]
-       modules = ["my_module"]
-  2. detent run        works until nothing is left to do.
-  3. detent status     shows how far it is."""
+  1. detent add files docs FOLDER    makes a folder of documents and code a source; or write your own: a Python module
+       here with a list SOURCES of detent.Source, named in detent.toml as modules = ["my_module"] under [handlers].
+  2. detent run                      works until nothing is left to do.
+  3. detent status, detent search    show how far it is, and find what was read."""
 
 
 @click.command(cls=Command, short_help="Make a project here.")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detent.store import Kind
     from detent.worker import Crew
     from detent.worker.duty import Duty
+    from detent.worker.recruit import Recruit
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -135,19 +136,21 @@ def _given(flags: dict[str, str | None]) -> dict[str, object]:
 
 
 async def _work(session: Session, opened: Connected, plan: Plan) -> int:
-    """Discover, employ a crew, and say how it ended."""
+    """Discover, employ a crew, and say how it ended. The crew's first process starts meanwhile, which takes as long."""
     from detent.cli.display import display
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
-    from detent.worker import declare
-    from detent.worker.configured import with_configured
-    from detent.worker.duty import duties, embeddable, waits_to_be_embedded
+    from detent.worker import declare, is_all_done
+    from detent.worker.configured import to_work_on, with_configured
+    from detent.worker.duty import duties, waits_to_be_embedded
+    from detent.worker.recruit import recruiting
 
     project = _project(opened)
-    declared = await with_configured(opened.store, _declared(opened, project))
+    modules = _declared(opened, project)
+    declared = await with_configured(opened.store, modules)
     if not declared and not await waits_to_be_embedded(opened.store):
         return await _without_sources(session, opened, project, plan)
-    sources = declared or await embeddable(opened.store)
+    sources = await to_work_on(opened.store, modules)
     if not declared:
         session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
     _require_stages(opened, project, sources)
@@ -157,10 +160,12 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
         raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
     failures: Sequence[DiscoveryFailed] = ()
     with display(session.err) as shown:
-        if plan.until_idle or plan.watch:
-            failures = await _discover(opened, sources, shown)
-        shift = Shift(opened, _crew(opened, project, found, plan), found, shown)
-        await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
+        async with recruiting() as recruits:
+            if plan.until_idle or plan.watch:
+                failures = await _discover(opened, sources, shown)
+            shift = Shift(opened, _crew(opened, project, found, plan, recruits), found, shown)
+            if not plan.until_idle or not await is_all_done(opened.store, found):
+                await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
     ended = await _ending(opened, shift, list(kinds.values()), found)
     session.say(ended.sentence)
     for failure in failures:
@@ -229,7 +234,7 @@ def _require_stages(opened: Connected, project: Project, sources: Sequence[Sourc
         )
 
 
-def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan) -> Crew:
+def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan, recruits: list[Recruit]) -> Crew:
     from detent.worker import Crew
 
     return Crew(
@@ -241,6 +246,7 @@ def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan
         flags=plan.flags,
         until_idle=plan.until_idle,
         wait_for_later=plan.wait_for_later,
+        recruits=recruits,
     )
 
 

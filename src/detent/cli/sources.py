@@ -76,7 +76,7 @@ def resume(session: Session, source: str) -> None:
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    from detent.cli.status import look
+    from detent.cli.status import NO_SOURCES, look
 
     overview = await look(opened.store)
     if json_:
@@ -84,7 +84,7 @@ async def _show(session: Session, opened: Connected, json_: bool) -> None:
     elif overview.origins:
         session.out.print(_table(overview))
     else:
-        session.say("No sources are known yet. `detent run` makes those known that your modules declare.")
+        session.say(NO_SOURCES)
 
 
 def _table(overview: Overview) -> Table:

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
     from detent.interfaces import BrainStatus
     from detent.store import Holder, Origin, Store, Tally
 
+NO_SOURCES = (
+    "No sources are known yet. `detent add files NAME FOLDER` adds a folder; "
+    "`detent run` makes those known that your modules declare."
+)
+
 _REFRESH_SECONDS = 1.0
 
 
@@ -142,7 +147,7 @@ def _picture(overview: Overview) -> RenderableType:
     from rich.console import Group
 
     if not overview.origins:
-        return "No sources are known yet. `detent run` makes those known that your modules declare."
+        return NO_SOURCES
     parts: list[RenderableType] = [_states(overview), "", _summary(overview)]
     if overview.holders:
         parts += ["", _workers(overview)]

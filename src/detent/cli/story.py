@@ -79,6 +79,8 @@ def _tell(session: Session, story: Story) -> None:
 def _without_moves(story: Story) -> str:
     if story.item.since > story.item.added_at:
         return "Its moves are no longer in the journal: `detent db prune` has dropped them."
+    if story.item.state == "skip":
+        return "It came without a text, so that there is nothing to do for it."
     return "It has not moved yet."
 
 

@@ -8,20 +8,20 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NotRequired, TypedDict
 
-from detent.lifecycle import NODE, Event
+from detent.lifecycle import NODE, Event, Lifecycle
 
 
-def event_between(state: str, to: str) -> Event | None:
+def event_between(state: str, to: str, lifecycle: Lifecycle = NODE) -> Event | None:
     """Why a node may be moved by hand from one state to another; None if it may not.
 
     These are the rows of the lifecycle by which a node gets on, and those by which a node that is at an end, or
     failed, begins anew. The other rows are for the engine: giving back, going straight to the stage that failed,
     and what waits for a later stage when its content changes.
     """
-    restarts = state not in NODE.waiting and to == NODE.initial
+    restarts = state not in lifecycle.waiting and to == lifecycle.initial
     events = (*_GETTING_ON, *((Event.RETRY, Event.CHANGE) if restarts else ()))
     return next(
-        (move.event for move in NODE.moves if (move.state, move.to) == (state, to) and move.event in events), None
+        (move.event for move in lifecycle.moves if (move.state, move.to) == (state, to) and move.event in events), None
     )
 
 

@@ -11,7 +11,7 @@ from detent.application import Detent
 from detent.errors import DetentError
 from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOptions, event_between
 from detent.knowledge import Embedding, Item, NewItem
-from detent.lifecycle import NODE, Event
+from detent.lifecycle import NODE, PASSAGE, Event, Lifecycle
 from detent.store import Kind, Listed, Settled, Stage
 from detent.store.kinds import unknown
 from detent.store.steering import Progress, Remark
@@ -22,6 +22,7 @@ log = logging.getLogger("detent.interfaces")
 HOME = "nodes"
 """The source of nodes that belong to no project."""
 
+_LIFECYCLES = (NODE, PASSAGE)
 _PAGE = 5_000
 _PARSED, _LINKED, _READY, _ERROR = "parsed", "linked", "ready", "error"
 
@@ -48,7 +49,8 @@ class NodeStateMachine:
     crashed program left behind comes back to the state before when its lease has run out, and after
     `max_attempts` crashes goes to `error`; looking for nodes takes care of that, and so does `recover`.
 
-    Nodes come from `detect`, from a source, or from a transition of an unknown node to `pending`.
+    Nodes come from `detect`, from a source, or from a transition of an unknown node to `pending`. Sections, scopes
+    and passages of a source are nodes too, that begin in `linked`: they are parsed and linked with what they are in.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class NodeStateMachine:
     def retry_errors(
         self, *, error_type: str | None = None, max_retries: int = 3, project_id: str | None = None
     ) -> int:
-        """Send the nodes in `error` back to `pending` of which fewer than `max_retries` attempts have failed;
+        """Send the nodes in `error` back to the beginning of which fewer than `max_retries` attempts have failed;
         returns how many. What was counted stays counted until the node's content changes."""
         return self._db.wait(self._retry(error_type, max_retries, project_id))
 
@@ -151,33 +153,38 @@ class NodeStateMachine:
 
     async def _move(self, wishes: Mapping[Name, Wish]) -> int:
         found = await self._find(wishes)
-        moves: dict[tuple[Event, str, str], list[tuple[Any, Wish]]] = {}
+        moves: dict[tuple[str, Event, str, str], list[tuple[Any, Wish]]] = {}
         born: dict[str, dict[str, str | None]] = {}
         for name, wish in wishes.items():
             row = found.get(name)
             if row is None and wish.state == NODE.initial:
                 born.setdefault(name[0], {})[name[1]] = wish.options.get("content_hash")
                 continue
-            event = event_between(row.state, wish.state) if row is not None else None
+            lifecycle = self._lifecycle(row) if row is not None else NODE
+            event = event_between(row.state, wish.state, lifecycle) if row is not None else None
             if row is None or event is None:
                 log.warning("%s %s is %s and cannot go to %s.", *name, row.state if row else "unknown", wish.state)
                 continue
-            moves.setdefault((event, row.state, wish.state), []).append((row, wish))
+            moves.setdefault((lifecycle.name, event, row.state, wish.state), []).append((row, wish))
         moved = 0
         for label, hashes in born.items():
             moved += await self._detect(label, hashes, None)
-        for (event, state, to), lines in moves.items():
+        for (_, event, state, to), lines in moves.items():
             moved += await self._move_alike(event, state, to, lines)
         return moved
 
+    def _lifecycle(self, row: Any) -> Lifecycle:
+        """That of a node, or of one that came with another: its text and its links were written with that."""
+        return next(kind.lifecycle for kind in self._known if kind.id == row.kind_id)
+
     async def _move_alike(self, event: Event, state: str, to: str, lines: Sequence[tuple[Any, Wish]]) -> int:
-        """Make one move with many nodes."""
+        """Make one move with many nodes of one lifecycle."""
         if event in (Event.DONE, Event.FAIL):
             return await self._finish(state, to, lines)
         remarks = {row.id: _remark(wish, row.content_hash) for row, wish in lines}
         if event is not Event.CLAIM:
             return len(await self._store.steering.send(remarks, state, to, owner=self._owner))
-        stage = Stage(NODE, state, self._max_attempts)
+        stage = Stage(self._lifecycle(lines[0][0]), state, self._max_attempts)
         taken = await self._store.steering.take(remarks, stage, owner=self._owner, lease_seconds=self._lease_seconds)
         self._held |= {item.id: item for item in taken}
         return len(taken)
@@ -215,6 +222,8 @@ class NodeStateMachine:
         await self._recover()
         found: list[Listed] = []
         for kind in await self._kinds(project_id, label):
+            if not _can_be(kind.lifecycle, state, error_type):
+                continue
             mark: str | None = None
             while limit is None or len(found) < limit:
                 size = _PAGE if limit is None else min(_PAGE, limit - len(found))
@@ -254,9 +263,13 @@ class NodeStateMachine:
     async def _retry(self, error_type: str | None, max_retries: int, project_id: str | None) -> int:
         await self._recover()
         kinds = await self._kinds(project_id)
-        return await self._store.steering.retry(
-            kinds, _ERROR, NODE.initial, owner=self._owner, error_kind=error_type, below=max_retries
-        )
+        count = 0
+        for lifecycle in _LIFECYCLES:
+            alike = [kind for kind in kinds if kind.lifecycle.name == lifecycle.name]
+            count += await self._store.steering.retry(
+                alike, _ERROR, lifecycle.initial, owner=self._owner, error_kind=error_type, below=max_retries
+            )
+        return count
 
     async def _mark(self, hashes: Mapping[str, str]) -> int:
         kinds = {kind.id: kind for kind in await self._kinds(None)}
@@ -278,7 +291,9 @@ class NodeStateMachine:
         return [
             kind
             for kind in await self._store.kinds.select()
-            if kind.lifecycle.name == NODE.name and source in (None, kind.source) and label in (None, kind.label)
+            if kind.lifecycle.name in {lifecycle.name for lifecycle in _LIFECYCLES}
+            and source in (None, kind.source)
+            and label in (None, kind.label)
         ]
 
     async def _find(self, names: Iterable[Name]) -> dict[Name, Any]:
@@ -304,6 +319,12 @@ class NodeStateMachine:
                 )
             found[name] = row
         return found
+
+
+def _can_be(lifecycle: Lifecycle, state: str, error_type: str | None) -> bool:
+    """Whether something of this lifecycle can be in this state, and fail like that: a section is never parsed."""
+    elsewhere = set(NODE.failure_kinds.values()) - set(lifecycle.failure_kinds.values())
+    return state in lifecycle.states and error_type not in elsewhere
 
 
 def _rounds(transitions: Iterable[Transition]) -> list[dict[Name, Wish]]:

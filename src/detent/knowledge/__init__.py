@@ -6,14 +6,16 @@ handler itself may be called again for the same item, when a worker died before 
 outside must bear repetition.
 """
 
-from detent.knowledge.embedding import Embedding, Passage
+from detent.knowledge.embedding import UNTITLED, Embedding, Passage
 from detent.knowledge.filters import Filters
 from detent.knowledge.item import Item, NewItem
-from detent.knowledge.node import Child, Mention, Node, Reference
+from detent.knowledge.node import Alias, Child, Mention, Node, Reference
 from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Retry, Skipped
 
 __all__ = [
     "NOTHING",
+    "UNTITLED",
+    "Alias",
     "Child",
     "Done",
     "Embedding",

@@ -9,6 +9,13 @@ from uuid import UUID
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from detent.knowledge.node import Node
+
+
+UNTITLED = "untitled"
+"""The property of a node whose title is only its name, such as a file's: it says nothing of the text, and is not
+embedded with it. So what is renamed keeps its vector."""
+
 
 class Passage(NamedTuple):
     """The text of an item that gets a vector, as it was written and as it is embedded.
@@ -21,6 +28,11 @@ class Passage(NamedTuple):
     content: str
     hash: UUID
     known: bool = False
+
+    @classmethod
+    def of_node(cls, node: Node) -> Passage:
+        """What is embedded of a node."""
+        return cls.of("" if UNTITLED in node.properties else node.title, node.text)
 
     @classmethod
     def of(cls, title: str, text: str) -> Passage:

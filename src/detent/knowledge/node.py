@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 
@@ -30,7 +31,7 @@ class Reference:
     properties: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Child:
     """A node that belongs to the item it comes with: a section of an article, a function of a file.
 
@@ -44,7 +45,7 @@ class Child:
     references: Sequence[Reference] = ()
     edge: str | None = "CONTAINS"
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """What is the same only if the content is."""
         if self.node.content_hash is not None:
@@ -64,3 +65,14 @@ class Mention:
     key: str
     node: Node
     source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """That one key stands for another of the same label: a name that a module took over from another one. It is the
+    word of the item whose outcome says it, and neither key has to be the item's own. What has a node stands for
+    itself, whatever is said."""
+
+    label: str
+    key: str
+    of: str

@@ -8,7 +8,7 @@ from typing import Any
 
 from detent.knowledge.embedding import Embedding
 from detent.knowledge.item import NewItem
-from detent.knowledge.node import Child, Mention, Node, Reference
+from detent.knowledge.node import Alias, Child, Mention, Node, Reference
 from detent.lifecycle import Trouble
 
 
@@ -19,9 +19,9 @@ class Done:
 
     `references`, `children` and `aliases` are complete sets, of the item's links, of the nodes that belong to it and
     of the other keys it is known by: what is not in them any more leaves the graph. None leaves those it has.
-    `alias_of`: this item is nothing but another key of the item with that key (a wiki's redirect); what it had of
-    its own leaves the graph. `mentions` are nodes that many may name. `to` names the state after success where the
-    lifecycle has several.
+    Among `aliases` may also be what the item says about other keys than its own, as `Alias`. `alias_of`: this item is
+    nothing but another key of the item with that key (a wiki's redirect); what it had of its own leaves the graph.
+    `mentions` are nodes that many may name. `to` names the state after success where the lifecycle has several.
     """
 
     node: Node | None = None
@@ -33,7 +33,7 @@ class Done:
     note: str | None = None
     children: Sequence[Child] | None = None
     mentions: Sequence[Mention] = ()
-    aliases: Sequence[str] | None = None
+    aliases: Sequence[str | Alias] | None = None
     alias_of: str | None = None
     embedding: Embedding | None = None
 

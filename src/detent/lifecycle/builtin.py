@@ -57,6 +57,7 @@ NODE = Lifecycle(
 PASSAGE = Lifecycle(
     "passage",
     initial="linked",
+    entries=["skip"],
     moves=[
         ("linked", "claim", "embedding"),
         ("linked", "skip", "skip"),
@@ -70,7 +71,8 @@ PASSAGE = Lifecycle(
     ],
     failure_kinds={"embedding": "embed"},
 )
-"""The part of a node's life that one has that came with another: its text and its links were written with it."""
+"""The part of a node's life that one has that came with another: its text and its links were written with it. One
+without a text begins in `skip`."""
 
 TOPIC = Lifecycle(
     "topic",

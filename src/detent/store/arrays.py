@@ -3,15 +3,22 @@ of writing a list looks at each value several times; these write the same text i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
-def integers(values: Iterable[int]) -> str:
-    return "{" + ",".join(map(str, values)) + "}"
+def integers(values: Iterable[int | None]) -> str:
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 def texts(values: Iterable[str | None]) -> str:
     return "{" + ",".join("NULL" if value is None else _quoted(value) for value in values) + "}"
+
+
+def documents(values: Iterable[Mapping[str, Any]]) -> str:
+    """JSON documents, most of which say nothing."""
+    return "{" + ",".join(_quoted(json.dumps(dict(value))) if value else '"{}"' for value in values) + "}"
 
 
 def _quoted(value: str) -> str:

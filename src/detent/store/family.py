@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from detent.knowledge import Item
+from detent.store import arrays
 from detent.store.database import Connection, fetch
 
 
@@ -56,8 +57,7 @@ async def hold(
     that is to belong to them, which has these kinds and keys. All leases are locked at once, in their order."""
     await fetch(connection, "join_movers")
     ids = [row.item_id for row in await fetch(connection, "descendants", {"ids": [item.id for item in parents]})]
-    asked = {"kinds": [kind for kind, _ in names], "keys": [key for _, key in names]}
-    ids = sorted({*ids, *(row.id for row in await fetch(connection, "find", asked))})
+    ids = sorted({*ids, *(row.id for row in await fetch(connection, "find", asked_by_name(names)))})
     asked = {"tokens": sorted(set(tokens)), "ids": ids}
     leases = {(row.token, row.state) for row in await fetch(connection, "lock_families", asked)}
     return Family(await held(connection, ids, leases))
@@ -67,8 +67,7 @@ async def hold_new(connection: Connection, family: Family, names: Sequence[tuple
     """Hold items that were added since, by this transaction or by another that was quicker."""
     unheld = [name for name in names if family.named(*name) is None]
     if unheld:
-        asked = {"kinds": [kind for kind, _ in unheld], "keys": [key for _, key in unheld]}
-        ids = [row.id for row in await fetch(connection, "find", asked)]
+        ids = [row.id for row in await fetch(connection, "find", asked_by_name(unheld))]
         family.add(await held(connection, ids, set()))
 
 
@@ -85,8 +84,14 @@ async def held(connection: Connection, ids: list[int], leases: set[tuple[int, st
     """Lock the places of items whose leases are locked, and look what state they are in now."""
     if not ids:
         return []
-    places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
-    rows = await fetch(connection, "children", {"ids": ids})
+    asked = {"ids": arrays.integers(ids)}
+    places = {row.item_id for row in await fetch(connection, "hold_places", asked)}
+    rows = await fetch(connection, "children", asked)
     if any(row.id not in places and (row.token, row.state) not in leases for row in rows):
         raise ChangedHands
     return rows
+
+
+def asked_by_name(names: Sequence[tuple[int, str]]) -> dict[str, str]:
+    """What `find` is asked for items by their kinds and keys."""
+    return {"kinds": arrays.integers(kind for kind, _ in names), "keys": arrays.texts(key for _, key in names)}

@@ -7,25 +7,27 @@ again, and those that are not named any more go, with all that belongs to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from psycopg.types.json import Jsonb
-
 from detent.errors import KindGone
-from detent.knowledge import Child, Done, Item, Mention, NewItem, Node, Passage, Reference
-from detent.store.aliases import write_aliases
+from detent.knowledge import Alias, Child, Done, Item, Mention, NewItem, Node, Passage, Reference
+from detent.store import arrays
+from detent.store.aliases import Claim, write_aliases
 from detent.store.database import Connection, fetch
 from detent.store.embeddings import STAGE, Embeddings
-from detent.store.family import ChangedHands, Family, hold, hold_new
+from detent.store.family import ChangedHands, Family, asked_by_name, hold, hold_new
 from detent.store.items import add, birth_state, tell_changed
 from detent.store.kinds import Kind, Kinds, hold_kinds
 from detent.store.removal import MENTIONS_LOCK, remove_held
 
 Produced = Sequence[tuple[Item, Done]]
+Target = NewItem | Reference | Mention
 
 BY_PARENT = "its parent"
+SKIP = "skip"
+"""Where items rest for which there is nothing to do, in lifecycles that let them begin there."""
 
 
 class Line(NamedTuple):
@@ -75,14 +77,13 @@ class Graph:
 
     @staticmethod
     def names_kinds(done: Done) -> bool:
-        return bool(done.references or done.found or done.children or done.mentions)
+        return bool(done.references or done.found or done.children or done.mentions or done.aliases)
 
     async def check(self, item: Item, done: Done) -> None:
         """Raise if the outcome names a kind of item that nobody has declared, or a state it cannot be born in."""
-        for child in done.children or ():
-            await self._kinds.get(item.source, child.label)
-        for target in _targets(done):
-            await self._kind(item, target)
+        for label in {child.label for child in done.children or ()} | {each.label for each in _aliases(done)}:
+            await self._kinds.get(item.source, label)
+        await self._kinds_of([(item, target) for target in _targets(done)])
         for new in done.found:
             birth_state(await self._kind(item, new), new)
 
@@ -117,16 +118,17 @@ class Graph:
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
-        await write_aliases(connection, await self._with_kinds(produced), [each.name for each in offspring])
+        await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
 
     async def _foreign(self, produced: Produced) -> list[Kind]:
         """The kinds of other sources that outcomes name."""
-        return [
-            await self._kind(item, target)
+        foreign = [
+            (item, target)
             for item, done in produced
             for target in _targets(done)
             if target.source not in (None, item.source)
         ]
+        return list((await self._kinds_of(foreign)).values())
 
     async def _offspring(self, produced: Produced) -> list[Offspring]:
         return [
@@ -138,11 +140,10 @@ class Graph:
     async def _add(self, connection: Connection, produced: Produced, offspring: Sequence[Offspring]) -> None:
         """Add everything that is new at once, so that two that add the same never wait for each other."""
         born = [
-            (each.kind, NewItem(each.child.key, each.child.label, content_hash=each.child.fingerprint))
-            for each in offspring
+            (each.kind, _born(each.kind, each.child.key, each.child.node, each.child.fingerprint)) for each in offspring
         ]
         mentioned = [
-            (await self._kind(item, mention), NewItem(mention.key, mention.label))
+            (kind := await self._kind(item, mention), _born(kind, mention.key, mention.node))
             for item, done in produced
             for mention in done.mentions
         ]
@@ -189,8 +190,7 @@ class Graph:
             for mention in done.mentions:
                 named.setdefault(((await self._kind(item, mention)).id, mention.key), mention)
         if named:
-            asked = {"kinds": [kind for kind, _ in named], "keys": [key for _, key in named]}
-            found = await fetch(connection, "find", asked)
+            found = await fetch(connection, "find", asked_by_name(list(named)))
             lines = [Line(row.id, node := named[row.kind_id, row.key].node, node.content_hash) for row in found]
             wanted = ("ids", "titles", "texts", "properties", "hashes")
             columns = _columns(lines)
@@ -200,7 +200,7 @@ class Graph:
         self, connection: Connection, links: Sequence[tuple[Item, int, Sequence[Reference]]]
     ) -> None:
         if links:
-            await fetch(connection, "drop_references", {"ids": [number for _, number, _ in links]})
+            await fetch(connection, "drop_references", {"ids": arrays.integers(number for _, number, _ in links)})
         lines = [
             (item, number, position, reference)
             for item, number, references in links
@@ -208,30 +208,79 @@ class Graph:
         ]
         if not lines:
             return
+        kinds = await self._kinds_of([(item, reference) for item, _, _, reference in lines])
         parameters = {
-            "ids": [number for _, number, _, _ in lines],
-            "positions": [position for _, _, position, _ in lines],
-            "types": [reference.type for *_, reference in lines],
-            "kinds": [(await self._kind(item, reference)).id for item, _, _, reference in lines],
-            "keys": [reference.key for *_, reference in lines],
-            "properties": [Jsonb(dict(reference.properties)) for *_, reference in lines],
+            "ids": arrays.integers(number for _, number, _, _ in lines),
+            "positions": arrays.integers(position for _, _, position, _ in lines),
+            "types": arrays.texts(reference.type for *_, reference in lines),
+            "kinds": arrays.integers(kinds[_name(item, reference)].id for item, _, _, reference in lines),
+            "keys": arrays.texts(reference.key for *_, reference in lines),
+            "properties": arrays.documents(reference.properties for *_, reference in lines),
         }
         await fetch(connection, "write_references", parameters)
 
-    async def _with_kinds(self, produced: Produced) -> list[tuple[Item, int, Done]]:
-        return [(item, (await self._kinds.get(item.source, item.label)).id, done) for item, done in produced]
+    async def _claims(self, produced: Produced) -> dict[int, set[Claim]]:
+        """What items say about keys, by the items' numbers; nothing of those that leave it as it is."""
+        return {
+            item.id: {
+                Claim((await self._kinds.get(item.source, each.label)).id, each.key, each.of)
+                for each in {(each.label, each.key): each for each in _said(item, done)}.values()
+                if each.key != each.of
+            }
+            for item, done in produced
+            if done.aliases is not None or done.alias_of is not None
+        }
 
-    async def _kind(self, item: Item, target: NewItem | Reference | Mention) -> Kind:
-        return await self._kinds.get(target.source or item.source, target.label)
+    async def _real(self, produced: Produced, offspring: Sequence[Offspring]) -> list[tuple[int, str]]:
+        """The kinds and keys of what has content now."""
+        own = [
+            ((await self._kinds.get(item.source, item.label)).id, item.key)
+            for item, done in produced
+            if done.node is not None and done.alias_of is None
+        ]
+        return [*own, *(each.name for each in offspring)]
+
+    async def _kind(self, item: Item, target: Target) -> Kind:
+        return await self._kinds.get(*_name(item, target))
+
+    async def _kinds_of(self, targets: Iterable[tuple[Item, Target]]) -> dict[tuple[str, str], Kind]:
+        """The kinds of what items name, each looked up once: there are many, and of few kinds."""
+        return {name: await self._kinds.get(*name) for name in {_name(item, target) for item, target in targets}}
 
 
-def _targets(done: Done) -> Iterator[NewItem | Reference | Mention]:
+def _name(item: Item, target: Target) -> tuple[str, str]:
+    """The source and the label of what an item names."""
+    return target.source or item.source, target.label
+
+
+def _targets(done: Done) -> Iterator[Target]:
     """What an outcome names that may be of another source."""
     yield from done.references or ()
     for child in done.children or ():
         yield from child.references
     yield from done.mentions
     yield from done.found
+
+
+def _born(kind: Kind, key: str, node: Node, fingerprint: str | None = None) -> NewItem:
+    """What comes with another item. Where embedding is all that is done, one without a text need not wait for it."""
+    lifecycle, state = kind.lifecycle, None
+    if lifecycle.working == {STAGE} and not node.text.strip() and SKIP in lifecycle.entries:
+        state = SKIP
+    return NewItem(key, kind.label, state=state, content_hash=fingerprint)
+
+
+def _aliases(done: Done) -> Iterator[Alias]:
+    """What an outcome says about keys of any label."""
+    return (each for each in done.aliases or () if isinstance(each, Alias))
+
+
+def _said(item: Item, done: Done) -> Iterator[Alias]:
+    """All that an outcome says about keys."""
+    for each in done.aliases or ():
+        yield each if isinstance(each, Alias) else Alias(item.label, each, item.key)
+    if done.alias_of is not None:
+        yield Alias(item.label, item.key, done.alias_of)
 
 
 def _plan_child(plan: Plan, each: Offspring, family: Family) -> None:
@@ -254,19 +303,19 @@ def _is_embedded(each: Offspring, row: Any) -> bool:
     """Whether embedding is all that is done for such a child, and was done for this very text."""
     lifecycle, node = each.kind.lifecycle, each.child.node
     at_rest = row.state not in lifecycle.working | lifecycle.waiting | lifecycle.failures
-    return at_rest and lifecycle.working == {STAGE} and row.embedded == Passage.of(node.title, node.text).hash
+    return at_rest and lifecycle.working == {STAGE} and row.embedded == Passage.of_node(node).hash
 
 
-def _columns(lines: Sequence[Line]) -> dict[str, list[Any]]:
+def _columns(lines: Sequence[Line]) -> dict[str, str]:
     return {
-        "ids": [line.item_id for line in lines],
-        "parents": [line.parent_id for line in lines],
-        "positions": [line.position for line in lines],
-        "edges": [line.edge for line in lines],
-        "titles": [line.node.title for line in lines],
-        "texts": [line.node.text for line in lines],
-        "properties": [Jsonb(dict(line.node.properties)) for line in lines],
-        "hashes": [line.content_hash for line in lines],
+        "ids": arrays.integers(line.item_id for line in lines),
+        "parents": arrays.integers(line.parent_id for line in lines),
+        "positions": arrays.integers(line.position for line in lines),
+        "edges": arrays.texts(line.edge for line in lines),
+        "titles": arrays.texts(line.node.title for line in lines),
+        "texts": arrays.texts(line.node.text for line in lines),
+        "properties": arrays.documents(line.node.properties for line in lines),
+        "hashes": arrays.texts(line.content_hash for line in lines),
     }
 
 
@@ -274,7 +323,7 @@ async def _write_checkpoints(connection: Connection, produced: Produced) -> None
     checkpoints = [(item, done.checkpoint) for item, done in produced if done.checkpoint is not None]
     if checkpoints:
         parameters = {
-            "ids": [item.id for item, _ in checkpoints],
-            "data": [Jsonb(dict(data)) for _, data in checkpoints],
+            "ids": arrays.integers(item.id for item, _ in checkpoints),
+            "data": arrays.documents(data for _, data in checkpoints),
         }
         await fetch(connection, "write_checkpoints", parameters)

@@ -26,6 +26,7 @@ class Kind:
     label: str
     lifecycle: Lifecycle
     paused: bool
+    removed: bool = False
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}"
@@ -65,6 +66,12 @@ class Kinds:
                 f"Give the label another name, or remove the source first: {shlex.join(['detent', 'remove', source])}"
             )
         return kind
+
+    def declared(self, source: str, label: str, lifecycle: Lifecycle) -> Kind | None:
+        """The kind, if it was like this when the kinds were last read."""
+        kind = self._by_name.get((source, label))
+        is_alike = kind is not None and not kind.removed and kind.lifecycle.as_data() == lifecycle.as_data()
+        return kind if is_alike else None
 
     async def get(self, source: str, label: str) -> Kind:
         if (source, label) not in self._by_name:
@@ -133,7 +140,9 @@ class Kinds:
     async def _read(self, connection: Connection) -> None:
         rows = await fetch(connection, "kinds")  # first: the lifecycles read after them include all of theirs
         self.lifecycles = {row.name: Lifecycle(**row.definition) for row in await fetch(connection, "lifecycles")}
-        kinds = [Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused) for row in rows]
+        kinds = [
+            Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused, row.removed) for row in rows
+        ]
         self._by_id = {kind.id: kind for kind in kinds}
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
 

@@ -14,6 +14,9 @@ from detent.store.database import Database, fetch
 from detent.store.kinds import refuse_removed, unknown
 from detent.store.values import check_key
 
+IMPORTED = "imported"
+"""The type of a source that came from a file: nothing is done for it but to embed what waits for that."""
+
 
 class Origin(NamedTuple):
     """A source, since when it is there, and since when it is paused, if it is."""

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from detent.errors import Unstorable
-from detent.knowledge import Child, Done, Embedding, Failed, Mention, NewItem, Node, Reference, Retry, Skipped
+from detent.knowledge import Alias, Child, Done, Embedding, Failed, Mention, NewItem, Node, Reference, Retry, Skipped
 from detent.lifecycle import Trouble
 
 LONGEST_TEXT = 100_000_000
@@ -64,6 +64,8 @@ def check_priority(priority: int) -> None:
 
 def check_properties(what: str, properties: Mapping[str, Any]) -> None:
     _require_type(what, properties, Mapping)
+    if not properties:
+        return
     try:
         text = json.dumps(dict(properties), allow_nan=False, sort_keys=True)  # as they are when they are compared
     except (TypeError, ValueError, RecursionError) as error:
@@ -134,9 +136,7 @@ def _check_company(done: Done) -> None:
     if done.mentions:
         _check_mentions(done.mentions)
     if done.aliases is not None:
-        _require_type("the aliases", done.aliases, Sequence)
-        for key in done.aliases:
-            check_key("an alias", key)
+        _check_aliases(done.aliases)
     if done.alias_of is not None:
         check_key("an alias", done.alias_of)
     if done.embedding is not None:
@@ -207,6 +207,15 @@ def _check_mentions(mentions: Sequence[Mention]) -> None:
         _require_type("the source of a mention", mention.source, str | None)
         check_key("the key of a mention", mention.key)
         _check_node("a mention's node", mention.node)
+
+
+def _check_aliases(aliases: Sequence[str | Alias]) -> None:
+    _require_type("the aliases", aliases, Sequence)
+    for alias in aliases:
+        if isinstance(alias, Alias):
+            _require_type("the label of an alias", alias.label, str)
+            check_key("what an alias stands for", alias.of)
+        check_key("an alias", alias.key if isinstance(alias, Alias) else alias)
 
 
 def _check_found(found: Sequence[NewItem]) -> None:

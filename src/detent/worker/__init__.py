@@ -10,7 +10,7 @@ processes (`process`) under one keeper, as the command line runs them; a program
 from detent.worker.crew import Crew
 from detent.worker.duty import declare
 from detent.worker.in_process import work_here
-from detent.worker.remaining import Remaining, remaining
+from detent.worker.remaining import Remaining, is_all_done, remaining
 from detent.worker.worker import Worker
 
-__all__ = ["Crew", "Remaining", "Worker", "declare", "remaining", "work_here"]
+__all__ = ["Crew", "Remaining", "Worker", "declare", "is_all_done", "remaining", "work_here"]

@@ -8,11 +8,14 @@ from detent.errors import InvalidSource
 from detent.sources import Source
 from detent.sources.types import make
 from detent.store import Store
+from detent.store.sources import IMPORTED
+from detent.worker.duty import embeddable
 
 
 async def with_configured(store: Store, declared: Sequence[Source]) -> list[Source]:
     """The sources that are declared, and those of Detent's own types."""
-    configured = [make(each.name, each.type, each.settings) for each in await store.sources.configured()]
+    known = await store.sources.configured()
+    configured = [make(each.name, each.type, each.settings) for each in known if each.type != IMPORTED]
     names = {source.name for source in declared}
     for source in configured:
         if source.name in names:
@@ -21,3 +24,13 @@ async def with_configured(store: Store, declared: Sequence[Source]) -> list[Sour
                 f"Give one of them another name, or remove it: detent remove {source.name}"
             )
     return [*declared, *configured]
+
+
+async def to_work_on(store: Store, declared: Sequence[Source]) -> list[Source]:
+    """The same, and those that were imported, to be embedded. Where nothing is declared, whatever can be embedded."""
+    sources = await with_configured(store, declared)
+    others = await embeddable(store)
+    if sources:
+        imported = {each.name for each in await store.sources.configured() if each.type == IMPORTED}
+        others = [each for each in others if each.name in imported - {source.name for source in sources}]
+    return [*sources, *others]

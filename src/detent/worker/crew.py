@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import logging
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +13,12 @@ from dataclasses import dataclass
 from detent.configuration import Configuration, Project
 from detent.errors import DatabaseAway, WorkerStartFailed
 from detent.store import Store
-from detent.worker.board import Board, make_descriptor
+from detent.worker.board import Board
 from detent.worker.duty import Duty, policies
 from detent.worker.keeper import Keeper, Ward
 from detent.worker.names import worker_name
 from detent.worker.patience import patiently
+from detent.worker.recruit import Recruit
 from detent.worker.spec import RETIRED, Spec
 
 log = logging.getLogger("detent.crew")
@@ -44,7 +43,7 @@ class Hand:
 
 
 class Crew:
-    """Starts workers, keeps them, replaces those that die, and stops them."""
+    """Starts workers, keeps them, replaces those that die, and stops them. Recruits go before others."""
 
     def __init__(
         self,
@@ -57,6 +56,7 @@ class Crew:
         flags: dict[str, object],
         until_idle: bool = False,
         wait_for_later: bool = True,
+        recruits: list[Recruit] | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -65,6 +65,7 @@ class Crew:
         self._flags = flags
         self._until_idle = until_idle
         self._wait_for_later = wait_for_later
+        self._recruits = [] if recruits is None else recruits
         self._policies = policies(duties)
         self._keeper = Keeper(
             store, lease_seconds=settings.worker.lease_seconds, retention_days=settings.journal.retention_days
@@ -142,24 +143,12 @@ class Crew:
             os.close(hand.lifeline)
 
     async def _start(self, replacement: bool) -> Hand:
-        board = make_descriptor()
-        reading, lifeline = os.pipe()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "detent.worker.process",
-            stdin=subprocess.PIPE,
-            pass_fds=(board, reading),
-            start_new_session=True,
-        )
-        owner = worker_name(process.pid)
-        assert process.stdin is not None  # noqa: S101  it was asked for
-        process.stdin.write(self._spec(owner, board, reading, replacement).line())
-        process.stdin.close()
-        ward = Ward(owner, process.pid, Board(board), self._policies, expendable=True)
-        hand = Hand(process, ward, lifeline, time.monotonic())
-        os.close(board)
-        os.close(reading)
+        recruit = self._recruits.pop() if self._recruits else await Recruit.start()
+        owner = worker_name(recruit.process.pid)
+        recruit.tell(self._spec(owner, recruit.board, recruit.reading, replacement))
+        ward = Ward(owner, recruit.process.pid, Board(recruit.board), self._policies, expendable=True)
+        hand = Hand(recruit.process, ward, recruit.lifeline, time.monotonic())
+        os.close(recruit.board)
         self._hands.append(hand)
         self._keeper.wards.append(ward)
         return hand

@@ -44,11 +44,9 @@ class Duty:
 
 async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
     """Make sure that the kinds of these sources exist, and that their texts are taken to be in their languages."""
-    kinds = {
-        (source.name, label): await store.declare(source.name, label, lifecycle)
-        for source in sources
-        for label, lifecycle in source.lifecycles.items()
-    }
+    await store.kinds.refresh()
+    named = [(source.name, label, lifecycle) for source in sources for label, lifecycle in source.lifecycles.items()]
+    kinds = {name[:2]: store.kinds.declared(*name) or await store.declare(*name) for name in named}
     for source in sources:
         if source.language is not None:
             await store.sources.set_language(source.name, source.language)

@@ -75,6 +75,13 @@ class Embedder:
             self._model = await make_known(self.provider.name, self.provider.model, dimensions)
         return self._model
 
+    async def is_registered(self, store: Store) -> bool:
+        """Whether the model is the one that was registered last, by its name: without asking the provider."""
+        wanted = await store.vectors.wanted()
+        return wanted is not None and wanted.is_named(
+            self.provider.name, self.provider.model, self._settings.dimensions
+        )
+
     async def is_wanted(self, store: Store) -> bool:
         """Whether the model is still the one registered last. Once it is not, that is told, and stays so."""
         if not self.superseded and self._model is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import logging
 import os
 import signal
@@ -18,8 +19,7 @@ from detent.configuration import Configuration, Project, load
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
-from detent.worker.configured import with_configured
-from detent.worker.duty import embeddable
+from detent.worker.configured import to_work_on
 from detent.worker.lifeline import watch
 from detent.worker.memory import collect_seldom
 from detent.worker.modules import load_sources
@@ -37,7 +37,7 @@ async def work(spec: Spec) -> int:
     collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = await with_configured(store, declared) or await embeddable(store)
+        sources = await to_work_on(store, declared)
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))
@@ -67,10 +67,20 @@ async def _stop_when(ending: asyncio.Event, worker: Worker) -> None:
     worker.stop()
 
 
+def _import_ahead() -> None:
+    """Import what nearly every worker needs: it may be a while until it is told what to do."""
+    for name in ("detent.embedding.wordllama", "detent.sources.files.source", "detent.sources.files.parsing.markdown"):
+        importlib.import_module(name)
+
+
 def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # that the database is away is said once, by us
-    spec = read_spec(sys.stdin.readline())
+    _import_ahead()
+    told = sys.stdin.readline()
+    if not told:  # whoever started it has ended before it had anything to say
+        os._exit(0)
+    spec = read_spec(told)
     with contextlib.ExitStack() as stack, asyncio.Runner() as runner:
         try:
             if spec.server:

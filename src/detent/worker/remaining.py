@@ -8,6 +8,7 @@ from datetime import datetime
 
 from detent.store import Store
 from detent.worker.duty import Duty
+from detent.worker.tending import Tending
 
 
 @dataclass(frozen=True)
@@ -38,3 +39,17 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
         later=later,
         first_due=first_due,
     )
+
+
+async def is_all_done(store: Store, all_duties: Sequence[Duty]) -> bool:
+    """Whether a worker would find nothing to do: no items, nothing to tend, and no other model to embed with."""
+    if not (await remaining(store, all_duties)).nothing:
+        return False
+    embedders = [duty.embedder for duty in all_duties if duty.embedder]
+    if not all([await embedder.is_registered(store) for embedder in embedders]):
+        return False
+    return await Tending(store, _no_account).finds_nothing()
+
+
+async def _no_account() -> None:
+    """Nothing is spent where nothing is embedded."""

@@ -74,6 +74,11 @@ class Tending:
             raise failed[0]
         return busy
 
+    async def finds_nothing(self) -> bool:
+        """Do a step of each kind; returns whether there was nothing to do, and nobody else is at it."""
+        await self._look_from_the_start()
+        return not (await self.run_once() or await self._store.texts.pending() or await self._store.removal.sweep())
+
     async def finish(self) -> None:
         """Do all there is to do, or wait until others have: when a run has ended, everything it wrote is found."""
         await self._look_from_the_start()

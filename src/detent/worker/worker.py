@@ -7,6 +7,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
@@ -28,6 +29,9 @@ log = logging.getLogger("detent.worker")
 
 _MOST_UNSETTLED = 10_000
 _SHARE_OF_TIME_SPENT_COUNTING = 0.05
+_MOMENT_SECONDS, _PAST_SECONDS = 0.05, 5.0
+_SOON_SECONDS = 1.0
+"""What is due as soon as that is waited for in any case: it may only be that the same text is being embedded."""
 _LAST_SECONDS = 10.0
 """How long, after the grace period, giving back what is unfinished may take."""
 
@@ -68,6 +72,8 @@ class Worker:
         self._claim_in_doubt = False
         self._tended = False
         self._next_count = 0.0
+        self._put_off = False
+        self._first_due: datetime | None = None
 
     @property
     def retiring(self) -> bool:
@@ -238,31 +244,46 @@ class Worker:
 
     async def _is_finished(self, wait_for_later: bool) -> bool:
         began = time.monotonic()
-        if not self._settler.idle or began < self._next_count:
+        self._put_off = self._settler.idle and began < self._next_count
+        if not self._settler.idle or self._put_off:
             return False
         left = await patiently(self._left, unless=self._stopped)
         ended = time.monotonic()
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
-        finished = left.nothing or (not wait_for_later and not left.now and not left.working)
+        self._first_due = datetime.now(UTC) if left.now else left.first_due
+        late = not wait_for_later and self._seconds_until_due() > _SOON_SECONDS
+        finished = left.nothing or (late and not left.now and not left.working)
         if finished and not self._tended:
             await self._tending.finish()
             self._tended = True
-            return False  # it may have found passages to be embedded again
+            self._next_count = 0.0
+            self._look_again()  # it may have found passages to be embedded again
+            return False
         return finished
 
     async def _pause(self, heard: asyncio.Event) -> None:
-        """Wait for a finished item, a hint, or the next time to look."""
+        """Wait for a finished item, a hint, the moment when an item is due, or the next time to look."""
         waits = [asyncio.create_task(event.wait()) for event in (self._wake, heard)]
+        seconds, due = self._settings.worker.poll_seconds, self._seconds_until_due()
+        if self._put_off:  # counting what is left was, so that it does not take all the time
+            seconds = min(seconds, self._next_count - time.monotonic())
         try:
-            poll = self._settings.worker.poll_seconds
-            await asyncio.wait(waits, timeout=poll, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, timeout=min(seconds, due), return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
-        if heard.is_set():
+        if heard.is_set() or due < seconds:
             self._looked.clear()
         self._wake.clear()
         heard.clear()
+
+    def _seconds_until_due(self) -> float:
+        """How long it is until an item that waits for later is due, and a moment: clocks differ. One that is long past
+        is not due yet where it counts, and is left to the next look."""
+        if self._first_due is None:
+            return float("inf")
+        seconds = (self._first_due - datetime.now(UTC)).total_seconds()
+        return max(seconds, 0.0) + _MOMENT_SECONDS if seconds > -_PAST_SECONDS else float("inf")
 
     async def _wind_down(self, grace_seconds: float) -> None:
         """Give back what was not begun, let the rest finish within the grace period, give back the rest."""

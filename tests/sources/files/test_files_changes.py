@@ -21,7 +21,12 @@ from detent.sources.files.source import make
 
 PATHS = (
     *("README.md", "docs/guide.md", "docs/api/index.md", "notes.txt"),
-    *("pkg/__init__.py", "pkg/core.py", "pkg/util.py"),
+    *("pkg/__init__.py", "pkg/core.py", "pkg/util.py", "pkg/util/__init__.py"),
+    *("go.mod", "cmd/main.go", "engine/engine.go", "engine/wheel.go", "engine/wheel_test.go"),
+)
+IMPORTS = (
+    *("import json", "from pkg import util", "from pkg.core import start", "from . import core"),
+    *("from pkg import start, Engine", "from pkg.util import helper"),
 )
 RUN = """
 import sys, json, detent
@@ -43,11 +48,44 @@ def document(chance: random.Random) -> str:
     return "\n".join(sections)
 
 
+def package(chance: random.Random) -> str:
+    """A package that hands on what its modules have, or what they have from others, and has some of its own."""
+    names = ", ".join(chance.sample(["start", "stop", "helper", "Engine"], chance.randint(1, 3)))
+    return f"from .{chance.choice(['core', 'util'])} import {names}\n{code(chance)}"
+
+
+def go(chance: random.Random, path: str) -> str:
+    """A file of one of two packages, of which one uses the other; what is defined moves from file to file."""
+    head = 'package main\nimport "ex.org/m/engine"\n' if path.startswith("cmd/") else "package engine\n"
+    names = chance.sample(["Start", "stop", "Wheel"], chance.randint(0, 3))
+    bodies = ["engine.Start()", "Start()", "stop()", "var w Wheel", "w := Wheel{}"]
+    defined = [
+        f"type {name} struct{{}}\nfunc (w *{name}) Turn() {{ w.Stop() }}\n"
+        if name == "Wheel"
+        else f"func {name}() {{ {chance.choice(bodies)} }}\n"
+        for name in names
+    ]
+    return "\n".join([head, *defined])
+
+
+def written(chance: random.Random, path: str) -> str:
+    """What a file of this name may have in it."""
+    if path == "go.mod":
+        return f"module ex.org/{chance.choice('mmn')}\n"
+    if path.endswith(".go"):
+        return go(chance, path)
+    if path.endswith("__init__.py"):
+        return package(chance)
+    return code(chance) if path.endswith(".py") else document(chance)
+
+
 def code(chance: random.Random) -> str:
     """Some functions, which call each other across files."""
-    lines = [chance.choice(["import json", "from pkg import util", "from pkg.core import start", "from . import core"])]
+    lines = [chance.choice(IMPORTS)]
     for name in chance.sample(["start", "stop", "helper", "Engine"], chance.randint(0, 4)):
-        body = chance.choice(["start()", "util.helper()", "json.dumps(1)", "core.stop()", "pass"])
+        body = chance.choice(
+            ["start()", "helper()", "Engine()", "util.helper()", "json.dumps(1)", "core.stop()", "pass"]
+        )
         head = f"class {name}" if name[0].isupper() else f"def {name}()"
         lines.append(f"\n\n{head}:\n    '''What {name} does, version {chance.randint(1, 3)}.'''\n    {body}\n")
     return "\n".join(lines)
@@ -68,7 +106,7 @@ class Garden:
         file = self.root / path
         match chance.choice(["write", "write", "write", "move", "delete", "restore"]):
             case "write":
-                self.write(path, code(chance) if path.endswith(".py") else document(chance))
+                self.write(path, written(chance, path))
             case "move" if file.exists():
                 target = self.root / chance.choice(PATHS)
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +151,7 @@ def test_however_it_was_changed_the_graph_is_that_of_the_folder_as_it_is(
     root.mkdir()
     garden = Garden(root, make_database(), chance)
     for _ in range(5):
-        for _ in range(chance.randint(1, 5)):
+        for _ in range(chance.randint(2, 12)):
             garden.change()
         if chance.random() < 0.4:
             garden.run_and_crash()

@@ -71,4 +71,4 @@ def test_go_uses_are_of_names_of_the_file() -> None:
 
 def test_the_key_in_a_literal_is_no_use() -> None:
     parsed = parse(b"package a\nconst Name = 1\nfunc f() T { return T{Name: 2} }\n", "a.go")
-    assert uses(parsed, "use") == set()
+    assert uses(parsed, "use") == {("T", "f")}

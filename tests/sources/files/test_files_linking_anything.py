@@ -14,9 +14,9 @@ from detent.sources.files.parsing.parsed import Import, Link, Parsed, Part, Use
 from detent.sources.files.settings import FolderSettings
 
 PATHS = {
-    "python": ["m.py", "a/b/m.py", "a/__init__.py"],
-    "javascript": ["m.js", "a/m.jsx"],
-    "typescript": ["m.ts", "a/m.tsx"],
+    "python": ["m.py", "a/b/m.py", "a/__init__.py", "__init__.py"],
+    "javascript": ["m.js", "a/m.jsx", "a/index.js"],
+    "typescript": ["m.ts", "a/m.tsx", "index.ts"],
     "go": ["m.go", "a/m.go"],
     "rust": ["src/lib.rs", "src/a/m.rs", "build.rs", "src/bin/x.rs", "tests/a/b.rs", "m.rs"],
     "java": ["M.java", "src/main/java/a/b/M.java"],
@@ -87,10 +87,10 @@ scopes = [
 @st.composite
 def files(draw: st.DrawFn) -> tuple[str, Parsed]:
     kind = draw(st.sampled_from(sorted(PATHS)))
-    imports = st.builds(Import, names, words | names, words | names, st.integers(1, 20), st.booleans())
+    imports = st.builds(Import, names, words | names, words | names, st.integers(1, 20), st.booleans(), st.booleans())
     uses = st.builds(Use, st.sampled_from(["call", "inherit", "use"]), names, parts, st.just(1))
     targets = st.builds(Link, st.sampled_from(["link", "image", "code"]), names, parts, st.just(1))
-    text = draw(st.sampled_from(["", "package a.b;", "package a..;"]))
+    text = draw(st.sampled_from(["", "package a.b;", "package a..;", "package a", "package main"]))
     parsed = Parsed(
         kind,
         text=text,
@@ -130,6 +130,13 @@ def test_every_key_is_one_that_a_node_can_have(roots: Roots, file: tuple[str, Pa
         assert "\0" not in each.key
         if each.label != "Address":
             assert ".." not in each.key.partition("#")[0].split("/")
+    for alias in found.aliases:
+        assert alias.key != alias.of
+        for key in (alias.key, alias.of):
+            assert 0 < len(key.encode()) <= 2000
+            assert not key.startswith("/")
+            assert ".." not in key.partition("#")[0].split("/")
+    assert len({(each.label, each.key) for each in found.aliases}) == len(found.aliases)
     mentioned = {(each.label, each.key) for each in found.mentions}
     assert mentioned == {(each.label, each.key) for each in references if each.label in {"Library", "Address"}}
     assert len(mentioned) == len(found.mentions)

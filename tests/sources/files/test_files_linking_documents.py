@@ -51,16 +51,52 @@ def test_a_picture_is_an_image_file(tmp_path: Path) -> None:
     assert targets(linked(tmp_path, "a.md", "![x](p/logo.svg)\n")) == [("ImageFile", "p/logo.svg")]
 
 
-def test_the_anchor_in_another_file_is_a_property(tmp_path: Path) -> None:
+def test_an_anchor_in_another_file_is_a_property_and_may_be_a_section(tmp_path: Path) -> None:
     found = linked(tmp_path, "a.md", "[x](b.md#some%20part)\n")
-    assert [each.properties for each in found.references[""]] == [{"anchor": "some part"}]
+    assert targets(found) == [("File", "b.md"), ("MarkdownSection", "b.md#some-part")]
+    assert [each.properties for each in found.references[""]] == [{"anchor": "some part"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("b.html#Part", [("File", "b.html"), ("Section", "b.html#part")]),
+        ("b.rst#part", [("File", "b.rst"), ("Section", "b.rst#part")]),
+        ("b.py#L10", [("File", "b.py")]),
+        ("x.png#a", [("ImageFile", "x.png")]),
+        ("b.md#", [("File", "b.md")]),
+        (
+            "b#part",
+            [("File", "b"), ("File", "b.md"), ("MarkdownSection", "b.md#part"), ("Directory", "b")],
+        ),
+    ],
+)
+def test_only_documents_have_sections_that_are_linked_to(
+    tmp_path: Path, written: str, expected: list[tuple[str, str]]
+) -> None:
+    assert targets(linked(tmp_path, "a.md", f"[x]({written})\n")) == expected
+
+
+@pytest.mark.parametrize("document", ["# Getting started!\n", "# Guide\n## Getting started\n", "## Getting started\n"])
+def test_an_anchor_is_the_key_of_a_section_that_stands_in_no_other_but_the_title(tmp_path: Path, document: str) -> None:
+    [_, section] = targets(linked(tmp_path, "a.md", "[x](b.md#getting-started)\n"))
+    assert section[1] in {f"b.md#{part.key}" for part in parse(document.encode(), "b.md").parts}
+
+
+def test_a_section_in_another_is_known_by_its_anchor_too_the_first_of_those_that_are_alike(tmp_path: Path) -> None:
+    text = "# Top\n## Linux\n### Install\n## Windows\n### Install\n### Uninstall {#gone}\n## Again\n"
+    aliases = linked(tmp_path, "a.md", text).aliases
+    assert {(each.label, each.key, each.of) for each in aliases} >= {
+        ("MarkdownSection", "a.md#install", "a.md#linux/install"),
+    }
+    assert "a.md#again" not in {each.key for each in aliases}
 
 
 def test_an_anchor_in_the_same_file_leads_to_the_section(tmp_path: Path) -> None:
     text = "# Top\n[x](#first--last) [y](a.md#again-1) [z](#nowhere)\n## First & last\n## Again\n## Again\n"
     assert targets(linked(tmp_path, "a.md", text), "top") == [
-        ("MarkdownSection", "a.md#top/first-last"),
-        ("MarkdownSection", "a.md#top/again~2"),
+        ("MarkdownSection", "a.md#first-last"),
+        ("MarkdownSection", "a.md#again~2"),
     ]
 
 
@@ -91,7 +127,15 @@ def test_addresses_are_mentioned_once_without_fragment_and_user(tmp_path: Path) 
 
 
 def test_a_target_is_told_once_for_each_part(tmp_path: Path) -> None:
-    assert targets(linked(tmp_path, "a.md", "[a](b.md) [b](b.md#x)\n")) == [("File", "b.md")]
+    assert targets(linked(tmp_path, "a.md", "[a](b.md) [b](b.md?x)\n")) == [("File", "b.md")]
+
+
+def test_a_section_documents_what_it_calls_by_its_full_name(tmp_path: Path) -> None:
+    (tmp_path / "src/shop").mkdir(parents=True)
+    (tmp_path / "src/shop/__init__.py").touch()
+    found = linked(tmp_path, "docs/a.md", "`shop.cart.Cart.add()` and `shop.open`, but not `os.path.join`, `shop`\n")
+    documented = [each.key for each in found.references[""] if each.type == "DOCUMENTS"]
+    assert documented == ["src/shop.py#cart.Cart.add", "src/shop/cart.py#Cart.add", "src/shop.py#open"]
 
 
 def test_a_section_documents_what_it_names_if_it_links_to_the_file(tmp_path: Path) -> None:

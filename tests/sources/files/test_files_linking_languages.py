@@ -34,6 +34,11 @@ def consumed(found: Linked, part: str) -> list[tuple[str, str]]:
     return [(each.properties["kind"], each.key) for each in references if each.type == "CONSUMES"]
 
 
+def aliased(found: Linked) -> dict[str, str]:
+    assert {each.label for each in found.aliases} <= {"File", "Scope"}
+    return {each.key: each.of for each in found.aliases}
+
+
 @pytest.mark.parametrize(
     ("path", "text", "part", "other", "defining", "scope"),
     [
@@ -65,9 +70,9 @@ def test_a_name_leads_to_the_scope_that_another_file_has(
 
 
 def test_a_relative_module_has_the_endings_of_its_family(tmp_path: Path) -> None:
-    typed = ["a/u.ts", "a/u.tsx", "a/u.js", "a/u/index.ts", "a/u/index.tsx", "a/u/index.js"]
+    typed = ["a/u.ts", "a/u.tsx", "a/u.js"]
     assert imported(linked(tmp_path, "a/b.ts", 'import {x} from "./u";')) == files(*typed)
-    plain = ["u.js", "u.jsx", "u.ts", "u.tsx", "u/index.js", "u/index.ts"]
+    plain = ["u.js", "u.jsx", "u.ts", "u.tsx"]
     assert imported(linked(tmp_path, "a/b.js", 'const u = require("../u");')) == files(*plain)
 
 
@@ -79,11 +84,13 @@ def test_a_module_with_an_ending_may_be_made_of_another(tmp_path: Path) -> None:
 def test_a_dot_in_a_name_or_a_folder_called_like_an_ending_is_no_ending(tmp_path: Path) -> None:
     found = linked(tmp_path, "a.js", 'import {x} from "./user.service"; import {y} from "./js";')
     assert ("File", "user.service.js") in imported(found)
-    assert ("File", "js/index.js") in imported(found)
+    assert ("File", "js.js") in imported(found)
 
 
 def test_the_folder_itself_is_its_index(tmp_path: Path) -> None:
-    assert imported(linked(tmp_path, "a/b.js", 'import {x} from "..";')) == files("index.js", "index.ts")
+    assert imported(linked(tmp_path, "a/b.js", 'import {x} from "..";')) == files(
+        "index.js", "index.jsx", "index.ts", "index.tsx"
+    )
 
 
 def test_an_imported_picture_is_an_image(tmp_path: Path) -> None:
@@ -126,6 +133,29 @@ def test_named_imports_lead_to_scopes_and_default_ones_do_not(tmp_path: Path) ->
     ]
 
 
+def test_an_index_is_meant_where_its_folder_is_named(tmp_path: Path) -> None:
+    found = linked(tmp_path, "a/u/index.ts", "export class K { m() { function inner() {} } }\n")
+    assert aliased(found) == {
+        "a/u.ts": "a/u/index.ts",
+        "a/u.ts#K": "a/u/index.ts#K",
+        "a/u.ts#K.m": "a/u/index.ts#K.m",
+    }
+    assert aliased(linked(tmp_path, "index.ts", "export class K {}\n")) == {}
+    assert aliased(linked(tmp_path, "a/other.ts", "export class K {}\n")) == {}
+
+
+def test_what_a_file_hands_on_is_meant_by_its_name_there(tmp_path: Path) -> None:
+    text = 'export { f, g as h, default as D } from "./x"; export * from "./y"; export * as n from "./z";\n'
+    text += 'import { k } from "./k"; export { m } from "lib"; export { o } from "./o.js";\n'
+    assert aliased(linked(tmp_path, "a/api.ts", text)) == {
+        "a/api.ts#f": "a/x.ts#f",
+        "a/api.ts#h": "a/x.ts#g",
+        "a/api.ts#o": "a/o.ts#o",
+    }
+    found = aliased(linked(tmp_path, "a/index.js", 'export { f } from "./x";\n'))
+    assert found == {"a.js": "a/index.js", "a.js#f": "a/index.js#f", "a/index.js#f": "a/x.js#f"}
+
+
 # Go
 
 
@@ -146,9 +176,55 @@ def test_the_root_of_the_source_is_a_folder_too(tmp_path: Path) -> None:
 
 
 def test_go_consumes_within_the_file(tmp_path: Path) -> None:
-    text = "package a\ntype S struct{}\nfunc (s *S) Run() { s.Go(); help(); fmt.Println() }\nfunc (s *S) Go() {}\n"
-    found = linked(tmp_path, "a.go", text + "func help() {}\n")
+    text = "type S struct{}\nfunc (s *S) Run() { s.Go(); help(); fmt.Println() }\nfunc (s *S) Go() {}\nfunc help() {}\n"
+    found = linked(tmp_path, "a.go", 'package a\nimport "fmt"\n' + text)
     assert consumed(found, "S.Run") == [("call", "a.go#S.Go"), ("call", "a.go#help"), ("use", "a.go#S")]
+
+
+GO_MODULE = {"go.mod": "module ex.org/m\n"}
+
+
+def test_a_name_of_the_own_package_goes_by_the_folder(tmp_path: Path) -> None:
+    text = "package net\nfunc f(c *Conn) string { dial(len(c.name)); return string(1) }\n"
+    assert consumed(linked(tmp_path, "net/a.go", text), "f") == [("call", "net#dial"), ("use", "net#Conn")]
+    assert consumed(linked(tmp_path, "b.go", text), "f") == [("call", ".#dial"), ("use", ".#Conn")]
+
+
+def test_a_method_of_a_type_in_another_file_goes_by_the_folder(tmp_path: Path) -> None:
+    found = linked(tmp_path, "net/a.go", "package net\nfunc (c *Conn) Close() { c.flush() }\n")
+    assert consumed(found, "Conn.Close") == [("call", "net#Conn.flush"), ("use", "net#Conn")]
+
+
+def test_a_name_of_another_package_is_one_with_a_capital_letter(tmp_path: Path) -> None:
+    text = "func f() { net.Dial(); net.dial(); m.Run(); os.Exit() }"
+    imports = 'package a\nimport ("ex.org/m/net"; m "ex.org/m"; "os")\n'
+    assert consumed(linked(tmp_path, "a/a.go", imports + text, GO_MODULE), "f") == [
+        ("call", "net#Dial"),
+        ("call", ".#Run"),
+    ]
+
+
+def test_a_go_file_says_what_it_adds_to_its_package(tmp_path: Path) -> None:
+    text = "package net\ntype Conn struct{}\nfunc (c Conn) Close() {}\nfunc dial() { type x int }\nfunc init() {}\n"
+    assert aliased(linked(tmp_path, "net/a.go", text)) == {
+        "net#Conn": "net/a.go#Conn",
+        "net#Conn.Close": "net/a.go#Conn.Close",
+        "net#dial": "net/a.go#dial",
+    }
+
+
+def test_programs_and_tests_add_nothing_to_the_package_in_whose_folder_they_are(tmp_path: Path) -> None:
+    program = linked(tmp_path, "net/gen.go", "package main\nfunc main() { help() }\nfunc dial() {}\n")
+    assert aliased(program) == {"net:main#dial": "net/gen.go#dial"}
+    assert consumed(program, "main") == [("call", "net:main#help")]
+    assert aliased(linked(tmp_path, "net/a_test.go", "package net\nfunc help() {}\n")) == {}
+
+
+def test_a_test_sees_its_package_only_if_it_is_of_it(tmp_path: Path) -> None:
+    inside = linked(tmp_path, "net/a_test.go", "package net\nfunc TestA() { dial() }\n")
+    assert consumed(inside, "TestA") == [("call", "net#dial")]
+    outside = linked(tmp_path, "net/b_test.go", "package net_test\nfunc TestA() { dial() }\n")
+    assert consumed(outside, "TestA") == []
 
 
 # Rust
@@ -299,3 +375,41 @@ def test_ruby_consumes_within_the_file(tmp_path: Path) -> None:
         ("call", "a.rb#Shop.Cart.stop"),
         ("use", "a.rb#Shop.Cart"),
     ]
+
+
+SHOP = {"lib/shop.rb": "", "app/models/user.rb": "", "app/models/user/role.rb": ""}
+
+
+def test_a_constant_is_in_the_file_of_its_name_in_lib_or_in_app(tmp_path: Path) -> None:
+    text = "def f; Shop::LineItem.total(1); User.find(1); User::Role.new; Other::Thing.go(1); JSON.dump(1); end\n"
+    assert consumed(linked(tmp_path, "lib/a.rb", text, SHOP), "f") == [
+        ("call", "lib/shop/line_item.rb#Shop.LineItem.total"),
+        ("use", "lib/shop/line_item.rb#Shop.LineItem"),
+        ("call", "app/models/user.rb#User.find"),
+        ("use", "app/models/user.rb#User"),
+        ("use", "app/models/user/role.rb#User.Role"),
+    ]
+
+
+def test_a_constant_may_be_in_one_of_the_modules_around(tmp_path: Path) -> None:
+    text = "module Shop\n  class Cart < Base\n    def f; Line.add(1); User.find(1); end\n  end\nend\n"
+    found = linked(tmp_path, "lib/shop/cart.rb", text, SHOP)
+    assert consumed(found, "Shop.Cart") == [("inherit", "lib/shop/base.rb#Shop.Base")]
+    assert consumed(found, "Shop.Cart.f") == [
+        ("call", "lib/shop/cart/line.rb#Shop.Cart.Line.add"),
+        ("call", "lib/shop/line.rb#Shop.Line.add"),
+        ("use", "lib/shop/cart/line.rb#Shop.Cart.Line"),
+        ("use", "lib/shop/line.rb#Shop.Line"),
+        ("call", "app/models/user.rb#User.find"),
+        ("use", "app/models/user.rb#User"),
+    ]
+
+
+def test_the_files_that_are_required_beside_a_file_may_have_its_names(tmp_path: Path) -> None:
+    found = linked(
+        tmp_path, "bin/a.rb", 'require_relative "b"\nThing.new\nhelp(1)\nclass A; def f; help(1); end; end\n'
+    )
+    assert consumed(found, "") == [("use", "bin/b.rb#Thing"), ("call", "bin/b.rb#help")]
+    assert consumed(found, "A.f") == []
+    many = "".join(f'require_relative "b{number}"\n' for number in range(4))
+    assert consumed(linked(tmp_path, "bin/c.rb", f"{many}Thing.new\n"), "") == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from detent.sources.files.folder import Folder
 from detent.sources.files.linking import Linked, Roots, links
 from detent.sources.files.parsing.kinds import parse
@@ -27,37 +29,48 @@ def consumed(found: Linked, part: str) -> list[tuple[str, str]]:
     return [(each.properties["kind"], each.key) for each in references if each.type == "CONSUMES"]
 
 
-def test_a_module_of_the_project_is_a_file_or_a_package(tmp_path: Path) -> None:
+def test_a_module_of_the_project_is_a_file_in_whose_place_a_package_may_be(tmp_path: Path) -> None:
     found = linked(tmp_path, "pkg/mod.py", "import pkg.base\n", "pyproject.toml", "pkg/__init__.py")
-    assert imported(found) == ["pkg/base.py", "pkg/base/__init__.py"]
+    assert imported(found) == ["pkg/base.py"]
     assert {(each.type, each.label) for each in found.references[""]} == {("IMPORTS", "File")}
 
 
 def test_packages_are_found_under_src(tmp_path: Path) -> None:
     found = linked(tmp_path, "tests/test_it.py", "import pkg.base\n", "pyproject.toml", "src/pkg/__init__.py")
-    assert imported(found) == ["src/pkg/base.py", "src/pkg/base/__init__.py"]
+    assert imported(found) == ["src/pkg/base.py"]
 
 
 def test_packages_beside_the_own_one_are_found_without_a_marker(tmp_path: Path) -> None:
     found = linked(tmp_path, "deep/app/views.py", "import app.models\n", "deep/app/__init__.py")
-    assert imported(found) == ["deep/app/models.py", "deep/app/models/__init__.py"]
+    assert imported(found) == ["deep/app/models.py"]
 
 
 def test_scripts_import_their_neighbours(tmp_path: Path) -> None:
     found = linked(tmp_path, "scripts/run.py", "import tool\n", "scripts/tool.py", "pyproject.toml")
-    assert imported(found) == ["scripts/tool.py", "scripts/tool/__init__.py"]
+    assert imported(found) == ["scripts/tool.py"]
 
 
 def test_an_imported_name_may_be_a_module_or_something_in_one(tmp_path: Path) -> None:
     found = linked(tmp_path, "pkg/mod.py", "from pkg import thing\n", "pkg/__init__.py")
-    assert imported(found) == ["pkg.py", "pkg/__init__.py", "pkg/thing.py", "pkg/thing/__init__.py"]
+    assert imported(found) == ["pkg.py", "pkg/thing.py"]
 
 
 def test_relative_imports_begin_at_the_own_package(tmp_path: Path) -> None:
-    found = linked(tmp_path, "a/b/mod.py", "from . import near\nfrom ..far import Thing\n")
-    near = ["a/b/__init__.py", "a/b/near.py", "a/b/near/__init__.py"]
-    far = ["a/far.py", "a/far/__init__.py", "a/far/Thing.py", "a/far/Thing/__init__.py"]
-    assert imported(found) == near + far
+    found = linked(tmp_path, "a/b/mod.py", "from . import near\nfrom ..far import thing\n")
+    assert imported(found) == ["a/b.py", "a/b/near.py", "a/far.py", "a/far/thing.py"]
+
+
+def test_what_is_called_like_a_class_is_a_module_only_at_the_top_or_beside_the_file(tmp_path: Path) -> None:
+    found = linked(tmp_path, "a/b/mod.py", "from a.far import Thing, LIMIT\n", "a/__init__.py")
+    assert imported(found) == ["a/far.py"]
+    found = linked(tmp_path, "a/b/mod.py", "from . import Near\nfrom a import Image\n")
+    assert imported(found) == ["a/b.py", "a/b/Near.py", "a.py", "a/Image.py"]
+
+
+def test_a_package_does_not_import_itself(tmp_path: Path) -> None:
+    found = linked(tmp_path, "a/b/__init__.py", "from . import near\nimport a.b\n", "a/__init__.py")
+    assert imported(found) == ["a/b/near.py"]
+    assert imported(linked(tmp_path, "__init__.py", "from . import near\n")) == ["near.py"]
 
 
 def test_relative_imports_out_of_the_root_lead_nowhere(tmp_path: Path) -> None:
@@ -81,7 +94,7 @@ def test_the_future_is_no_library(tmp_path: Path) -> None:
 
 def test_a_star_imports_and_binds_nothing(tmp_path: Path) -> None:
     found = linked(tmp_path, "pkg/mod.py", "from .base import *\nhelp_me()\n")
-    assert imported(found) == ["pkg/base.py", "pkg/base/__init__.py"]
+    assert imported(found) == ["pkg/base.py"]
     assert consumed(found, "") == []
 
 
@@ -119,22 +132,21 @@ def test_of_several_kinds_for_one_target_the_strongest_counts(tmp_path: Path) ->
 def test_imported_names_lead_to_the_scopes_of_the_files_they_may_be_in(tmp_path: Path) -> None:
     text = "from .base import Base as B, make\nclass A(B):\n    def run(self):\n        make()\n"
     found = linked(tmp_path, "p/m.py", text)
-    assert consumed(found, "A") == [("inherit", "p/base.py#Base"), ("inherit", "p/base/__init__.py#Base")]
-    assert consumed(found, "A.run") == [("call", "p/base.py#make"), ("call", "p/base/__init__.py#make")]
+    assert consumed(found, "A") == [("inherit", "p/base.py#Base")]
+    assert consumed(found, "A.run") == [("call", "p/base.py#make")]
 
 
 def test_names_in_an_imported_module_are_found_by_its_alias(tmp_path: Path) -> None:
     found = linked(tmp_path, "p/m.py", "import p.tool\ndef f():\n    p.tool.go()\n", "p/__init__.py")
-    assert consumed(found, "f") == [("call", "p/tool.py#go"), ("call", "p/tool/__init__.py#go")]
+    assert consumed(found, "f") == [("call", "p/tool.py#go")]
 
 
 def test_what_is_imported_from_a_package_may_be_a_module_of_it(tmp_path: Path) -> None:
     found = linked(tmp_path, "p/m.py", "from . import tool\ndef f():\n    tool.go()\n")
     assert consumed(found, "f") == [
-        ("call", "p/__init__.py#tool.go"),
+        ("call", "p.py#tool.go"),
         ("call", "p/tool.py#go"),
-        ("call", "p/tool/__init__.py#go"),
-        ("use", "p/__init__.py#tool"),
+        ("use", "p.py#tool"),
     ]
 
 
@@ -147,3 +159,62 @@ def test_no_name_has_more_than_six_candidates(tmp_path: Path) -> None:
     text = "try:\n    from a import x\nexcept ImportError:\n    from b import x\ndef f():\n    x.y()\n"
     others = ["s/a.py", "s/b.py", "a.py", "b.py", "src/a/c.py", "src/b/c.py", "pyproject.toml"]
     assert len(consumed(linked(tmp_path, "s/m.py", text, *others), "f")) == 6
+
+
+def aliased(found: Linked, label: str = "Scope") -> dict[str, str]:
+    return {each.key: each.of for each in found.aliases if each.label == label}
+
+
+def test_a_package_is_meant_where_a_file_of_its_name_is(tmp_path: Path) -> None:
+    text = "class A:\n    def run(self):\n        def inner(): ...\ndef f(): ...\ndef f(): ...\n"
+    found = linked(tmp_path, "p/q/__init__.py", text)
+    assert aliased(found, "File") == {"p/q.py": "p/q/__init__.py"}
+    assert aliased(found) == {
+        "p/q.py#A": "p/q/__init__.py#A",
+        "p/q.py#A.run": "p/q/__init__.py#A.run",
+        "p/q.py#f": "p/q/__init__.py#f",
+    }
+
+
+def test_a_name_that_a_package_takes_over_is_a_name_of_its_own(tmp_path: Path) -> None:
+    found = linked(tmp_path, "p/__init__.py", "from .kinds import Kind, make as create\nfrom p.deep.x import y\n")
+    assert aliased(found) == {
+        "p/__init__.py#Kind": "p/kinds.py#Kind",
+        "p.py#Kind": "p/__init__.py#Kind",
+        "p/__init__.py#create": "p/kinds.py#make",
+        "p.py#create": "p/__init__.py#create",
+        "p/__init__.py#y": "p/deep/x.py#y",
+        "p.py#y": "p/__init__.py#y",
+    }
+
+
+def test_a_package_at_the_root_of_the_source_has_no_other_name(tmp_path: Path) -> None:
+    found = linked(tmp_path, "__init__.py", "from .kinds import Kind\ndef f(): ...\n")
+    assert aliased(found, "File") == {}
+    assert aliased(found) == {"__init__.py#Kind": "kinds.py#Kind"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from .kinds import *\n",
+        "from . import kinds\n",
+        "import p.kinds\n",
+        "from os import path\n",
+        "from ...out import x\n",
+        "def f():\n    from .kinds import Kind\n",
+        "try:\n    from .fast import go\nexcept ImportError:\n    from .slow import go\n",
+    ],
+)
+def test_what_a_package_may_not_hand_on_or_means_two_things_is_not_said(tmp_path: Path, text: str) -> None:
+    assert "Kind" not in str(found := aliased(linked(tmp_path, "p/__init__.py", text)))
+    assert set(found) <= {"p.py#f", "p.py#go"}
+
+
+def test_what_a_package_defines_itself_it_does_not_take_over(tmp_path: Path) -> None:
+    found = linked(tmp_path, "p/__init__.py", "from .kinds import Kind\nclass Kind: ...\n")
+    assert aliased(found) == {"p.py#Kind": "p/__init__.py#Kind"}
+
+
+def test_ordinary_modules_say_nothing_about_names(tmp_path: Path) -> None:
+    assert linked(tmp_path, "p/m.py", "from .kinds import Kind\nclass A: ...\n").aliases == ()

@@ -38,6 +38,14 @@ def test_modules_at_the_top_are_files_and_folders_of_python(tmp_path: Path) -> N
     assert dict(places) == {"one": ("",), "two": ("",), "three": ("src",)}
 
 
+def test_constants_of_ruby_are_in_lib_and_in_the_folders_of_app(tmp_path: Path) -> None:
+    make(
+        tmp_path, "Gemfile", "lib/shop.rb", "app/models/user.rb", "app/jobs/user/clean.rb", "app/readme.md", "bin/x.rb"
+    )
+    places = roots(tmp_path).ruby("bin/x.rb").places
+    assert dict(places) == {"shop": ("lib",), "user": ("app/jobs", "app/models")}
+
+
 def test_what_is_ignored_is_no_module(tmp_path: Path) -> None:
     make(tmp_path, "build/m.py", "kept.py")
     make(tmp_path, ".gitignore", text="build/\n")
@@ -87,6 +95,8 @@ def test_the_fingerprint_is_another_one_when_modules_come_to_the_top_and_only_th
         ("a/m.go", "go.mod", "module x.org/y\n"),
         ("a/m.rs", "Cargo.toml", '[package]\nname = "x"\n'),
         ("a/m.rb", "lib/x.rb", ""),
+        ("a/m.rb", "app/models/x.rb", ""),
+        ("docs/a.md", "src/shop.py", ""),
     ],
 )
 def test_the_fingerprint_is_another_one_when_the_root_is(tmp_path: Path, path: str, marker: str, text: str) -> None:
@@ -97,7 +107,7 @@ def test_the_fingerprint_is_another_one_when_the_root_is(tmp_path: Path, path: s
     assert roots(tmp_path).fingerprint(path) != before
 
 
-@pytest.mark.parametrize("path", ["a.md", "a.c", "A.java", "py", "Makefile", ""])
+@pytest.mark.parametrize("path", ["a.txt", "a.c", "A.java", "py", "Makefile", ""])
 def test_what_depends_on_no_root_has_no_fingerprint(tmp_path: Path, path: str) -> None:
     assert roots(tmp_path).fingerprint(path) == ""
 

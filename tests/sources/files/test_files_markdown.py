@@ -52,20 +52,20 @@ def test_headings_make_a_tree_of_sections() -> None:
     parts = [(part.key, part.parent, part.title, part.first, part.last) for part in read(HANDBOOK).parts]
     assert parts == [
         ("handbook", "", "Handbook", 3, 22),
-        ("handbook/install", "handbook", "Install", 7, 19),
-        ("handbook/install/linux", "handbook/install", "Linux", 12, 15),
-        ("handbook/install/windows", "handbook/install", "Windows", 16, 19),
-        ("handbook/use", "handbook", "Use", 20, 22),
+        ("install", "handbook", "Install", 7, 19),
+        ("install/linux", "install", "Linux", 12, 15),
+        ("install/windows", "install", "Windows", 16, 19),
+        ("use", "handbook", "Use", 20, 22),
     ]
 
 
 def test_a_section_has_its_own_text_only() -> None:
-    assert part(HANDBOOK, "handbook/install").text == "Words on two lines."
+    assert part(HANDBOOK, "install").text == "Words on two lines."
     assert part(HANDBOOK, "handbook").text == "What it is."
 
 
 def test_a_section_says_its_level() -> None:
-    assert part(HANDBOOK, "handbook/install/linux").properties == {"level": 3}
+    assert part(HANDBOOK, "install/linux").properties == {"level": 3}
     assert part(HANDBOOK, "handbook").label == "MarkdownSection"
 
 
@@ -84,7 +84,7 @@ def test_underlined_headings_are_headings() -> None:
     parts = read("One\nmore\n===\n\nTwo\n---\n").parts
     assert [(part.key, part.properties["level"], part.first) for part in parts] == [
         ("one-more", 1, 1),
-        ("one-more/two", 2, 5),
+        ("two", 2, 5),
     ]
 
 
@@ -100,14 +100,14 @@ def test_a_heading_in_a_quote_is_text() -> None:
 
 
 def test_headings_that_are_alike_have_keys_of_their_own() -> None:
-    assert [part.key for part in read("# A\n## B\n## B\n# A\n## B\n").parts] == ["a", "a/b", "a/b~2", "a~2", "a~2/b"]
+    assert [part.key for part in read("# A\n## B\n## B\n# A\n## B\n").parts] == ["a", "b", "b~2", "a~2", "a~2/b"]
 
 
 def test_a_heading_that_skips_levels_stands_in_the_one_above() -> None:
     assert [(part.key, part.parent) for part in read("# A\n#### B\n## C\n").parts] == [
         ("a", ""),
-        ("a/b", "a"),
-        ("a/c", "a"),
+        ("b", "a"),
+        ("c", "a"),
     ]
 
 
@@ -122,10 +122,24 @@ def test_lists_stay_lists() -> None:
     assert read(text).text == "Before\n\n- one\n- two\n  - three\n\n3. x\n4. y\n\nafter"
 
 
+def test_the_items_of_a_list_keep_their_numbers() -> None:
+    assert read(" 1. one\n 1. two\n\n> 7) seven\n").text == "1. one\n1. two\n\n7) seven"
+
+
+def test_blocks_in_a_tight_list_stand_by_themselves() -> None:
+    text = "- one\n  ```\n  code\n  ```\n  two\n  ***\n  three\n- # four\n- > five\n- <!-- no -->\n  six\n"
+    assert read(text).text == "- one\n\ncode\ntwo\nthree\n- four\n\n- five\n- six"
+
+
 def test_a_table_is_read_row_by_row() -> None:
     text = "# T\n\n| a | *b* |\n|---|:-:|\n| 1 | `x\\|y` |\n| 2\n\nend\n\na | b\n--|--\n"
     assert part(text, "t").text == "a | b\n1 | x|y\n2\n\nend\n\na | b"
     assert part(text, "t").properties["tables"] == 2
+
+
+def test_cells_may_be_empty_and_more_than_the_header_has() -> None:
+    text = "|a|b|c|\n|-|-|-|\n|1||3|\n|1|2|3| *4*\\|5 | ä |\n|6\n"
+    assert read(text).text == "a | b | c\n1 |  | 3\n1 | 2 | 3 | *4*\\|5 | ä\n6"
 
 
 @pytest.mark.parametrize("text", ["a | b\n---\n", "a | b\n--|--|--\n", "    a | b\n    --|--\n", "a\n|--|\n"])
@@ -161,6 +175,17 @@ def test_links_are_told_as_they_are_written() -> None:
         ("link", "o", 8),
         ("link", "r", 10),
     ]
+
+
+def test_the_line_of_a_link_is_that_where_it_begins() -> None:
+    text = "é `a\nb` <i\nclass=c> [d\ne](f\n'g') <h@i.org>\n\n> j\n> ![k](l)\n\nm\n[n](o)\n===\n"
+    assert links(text) == [("link", "f", 3), ("link", "mailto:h@i.org", 5), ("image", "l", 8), ("link", "o", 11)]
+
+
+def test_the_words_of_an_image_link_to_nothing() -> None:
+    text = "[![one `two_three`](four)](five) ![six [seven](eight)](nine)"
+    assert links(text) == [("link", "five", 1), ("image", "four", 1), ("image", "nine", 1)]
+    assert read(text).text == "one two_three six seven"
 
 
 def test_code_that_names_a_symbol_is_told() -> None:
@@ -248,6 +273,28 @@ def test_what_stands_too_deep_is_plain_text(mark: str) -> None:
     assert parsed.problems == ["Quotes and lists more than 60 levels deep were read as plain text."]
 
 
+@pytest.mark.parametrize("deep", ["1. " * 100_000, "> " * 100_000, "- " * 100_000, "> - " * 100_000])
+def test_many_lines_below_very_deep_ones_take_no_longer(deep: str) -> None:
+    started = time.monotonic()
+    parsed = read("# A\n\n" + deep + "deep words\n" + "more\n" * 100_000 + "\n# B\n")
+    assert parsed.parts[0].text.startswith("deep words more more")
+    assert [part.key for part in parsed.parts] == ["a", "b"]
+    assert parsed.problems == ["Quotes and lists more than 60 levels deep were read as plain text."]
+    assert time.monotonic() - started < 10
+
+
+def test_many_lists_in_each_other_line_by_line_take_no_longer() -> None:
+    started = time.monotonic()
+    parsed = read("".join("\t" * n + "- - a\n" for n in range(2500)) + "more\n" * 600_000)
+    assert parsed.text.count("more") == 600_000
+    assert time.monotonic() - started < 4
+
+
+def test_deep_marks_in_code_are_code() -> None:
+    art = ">" * 100 + "\n" + "- " * 100 + "x"
+    assert (read(f"```\n{art}\n```\n").text, read(f"```\n{art}\n```\n").problems) == (art, [])
+
+
 def test_an_empty_quote_is_not_too_deep() -> None:
     assert read(">\n\n-\n").problems == []
 
@@ -271,3 +318,11 @@ def test_rows_without_cells_cost_nothing() -> None:
     header = "|" + "a|" * 1000 + "\n|" + "-|" * 1000 + "\n"
     assert part("# T\n\n" + header + "|b\n" * 50_000, "t").text.count("\n") == 50_000
     assert time.monotonic() - started < 20
+
+
+def test_what_comes_after_very_many_rows_without_cells_is_no_part_of_their_table() -> None:
+    header = "|" + "a|" * 1000 + "\n|" + "-|" * 1000 + "\n"
+    parsed = read("# T\n\n" + header + "|b\n" * 300 + "\ntext\n\n# U\n\n|c|d|\n|-|-|\n|1|2|\n\nend\nof it\n")
+    assert [part.text.count("\n") for part in parsed.parts] == [302, 3]
+    assert (parsed.parts[0].text[-7:], parsed.parts[1].text) == ("b\n\ntext", "c | d\n1 | 2\n\nend of it")
+    assert [part.properties["tables"] for part in parsed.parts] == [1, 1]

@@ -38,7 +38,7 @@ def test_headings_make_sections_in_which_code_stands() -> None:
     assert found.text == "import tools"
     assert [(part.key, part.parent, part.text, part.first, part.last) for part in found.parts] == [
         ("the-study", "", "Why we do it.\n\nx = 1\ny = 2", 2, 5),
-        ("the-study/results", "the-study", "Good.\n\nplot(x)", 4, 5),
+        ("results", "the-study", "Good.\n\nplot(x)", 4, 5),
         ("end", "", "", 6, 6),
     ]
     assert [dict(part.properties) for part in found.parts] == [
@@ -53,7 +53,7 @@ def test_a_cell_can_have_several_headings() -> None:
     assert found.text == "intro"
     assert [(part.key, part.title, part.text) for part in found.parts] == [
         ("a", "A", "one"),
-        ("a/b", "B", "two"),
+        ("b", "B", "two"),
         ("a~2", "A", "three"),
     ]
 

@@ -105,7 +105,7 @@ def desk(tmp_path: Path, database: str, query: Query) -> Iterator[Desk]:
 def test_a_folder_becomes_a_graph_of_files_and_their_parts(desk: Desk) -> None:
     desk.run()
     assert desk.states() == {"guide.md": "ready", "src/engine.py": "ready"}
-    assert set(desk.states("MarkdownSection")) == {"guide.md#guide", "guide.md#guide/install", "guide.md#guide/run"}
+    assert set(desk.states("MarkdownSection")) == {"guide.md#guide", "guide.md#install", "guide.md#run"}
     assert set(desk.states("Scope")) == {
         "src/engine.py#Engine",
         "src/engine.py#Engine.start",
@@ -121,7 +121,7 @@ def test_a_folder_becomes_a_graph_of_files_and_their_parts(desk: Desk) -> None:
         ("src", "src/engine.py"),
         ("src/engine.py", "src/engine.py#Engine"),
         ("src/engine.py#Engine", "src/engine.py#Engine.stop"),
-        ("guide.md#guide", "guide.md#guide/run"),
+        ("guide.md#guide", "guide.md#run"),
     }
 
 
@@ -129,9 +129,9 @@ def test_a_result_says_where_in_the_file_it_is(desk: Desk) -> None:
     desk.run()
     with detent.open(database=desk.database) as db:
         hit = db.search("turn the key until the engine starts", limit=1).hits[0]
-        node = db.graph.find("guide.md#guide/run")[0]
+        node = db.graph.find("guide.md#run")[0]
         found = db.graph.node(node.id)
-    assert (hit.key, hit.passage, hit.place) == ("guide.md", "guide.md#guide/run", "guide.md:9-11")
+    assert (hit.key, hit.passage, hit.place) == ("guide.md", "guide.md#run", "guide.md:9-11")
     assert (found.properties["first"], found.properties["last"]) == (9, 11)
 
 
@@ -187,7 +187,7 @@ def test_a_file_that_was_moved_is_not_embedded_again(desk: Desk) -> None:
     before = desk.vectors()
     (desk.root / "guide.md").rename(desk.root / "manual.md")
     desk.run()
-    assert set(desk.states("MarkdownSection")) == {"manual.md#guide", "manual.md#guide/install", "manual.md#guide/run"}
+    assert set(desk.states("MarkdownSection")) == {"manual.md#guide", "manual.md#install", "manual.md#run"}
     assert desk.vectors() == before
 
 

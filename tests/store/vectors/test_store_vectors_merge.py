@@ -41,6 +41,22 @@ async def test_a_fresh_part_is_indexed_when_it_has_grown(shelf: Shelf) -> None:
     await shelf.check(range(1, 101))
 
 
+async def test_the_first_index_is_made_of_more_than_the_later_ones(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merge, "AT_LEAST", 20)
+    monkeypatch.setattr(merge, "FIRST", 50)
+    await shelf.put(range(1, 50))
+    assert not await shelf.vectors.merge(shelf.model)
+    await shelf.put([50])
+    assert await shelf.vectors.merge(shelf.model)
+    await shelf.put(range(51, 70))
+    assert not await shelf.vectors.merge(shelf.model)
+    await shelf.put([70])
+    assert await shelf.vectors.merge(shelf.model)
+    assert shape(await shelf.roles()) == ["full 50 indexed", "full 20 indexed", "fresh 0"]
+
+
 async def test_four_parts_of_similar_size_become_one(shelf: Shelf, tables: Any) -> None:
     numbers = await lay(shelf, 4)
     assert await shelf.vectors.merge(shelf.model, at_least=100)

@@ -223,7 +223,7 @@ async def test_of_twenty_thousand_clustered_vectors_the_nearest_ten_are_found(st
         await vectors.load(connection, model, hashes, rows)
         async with connection.cursor().copy("COPY embedding (item_id, hash) FROM STDIN") as copy:
             await copy.write("".join(f"{item}\t{name}\n" for item, name in enumerate(hashes)))
-    assert await vectors.merge(model)
+    assert await vectors.merge(model, at_least=count)
     queries = rows[random.integers(0, count, 100)] + 0.4 * random.standard_normal((100, 64)).astype(np.float32)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     found = 0

@@ -16,6 +16,7 @@ from detent.knowledge import NewItem
 from detent.sources.files.folder import Entry, Folder
 from detent.sources.files.labels import label_of
 from detent.sources.files.linking import VERSION, Roots
+from detent.sources.files.parsing import kinds
 from detent.sources.files.parsing.kinds import kind_of
 
 _FRESH_SECONDS = 2.0
@@ -23,20 +24,21 @@ _FRESH_SECONDS = 2.0
 
 def discover(folder: Folder) -> Iterator[NewItem]:
     """Everything in the folder that is not ignored."""
-    now, roots = time.time(), Roots.of(folder)
+    roots = Roots.of(folder)
     for entry, inside in folder.walk():
-        yield NewItem(entry.key, label_of(entry), content_hash=_stamp(entry, inside, roots, now))
+        yield NewItem(entry.key, label_of(entry), content_hash=_stamp(folder, entry, inside, roots, time.time()))
 
 
-def _stamp(entry: Entry, inside: Sequence[Entry], roots: Roots, now: float) -> str:
+def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, now: float) -> str:
     """What is another text when the entry may be another one."""
     status = entry.status
     if entry.reason or status is None:
         return f"left out: {entry.reason}"
     if entry.is_folder:
-        listing = "\0".join(f"{label_of(each)}/{each.key}" for each in inside)
+        listing = f"{folder.name(entry.path)}\0" + "\0".join(f"{label_of(each)}/{each.key}" for each in inside)
         return hashlib.sha256(listing.encode()).hexdigest()[:32]
     kind = kind_of(entry.path)
-    told = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {kind.name}{kind.version}-{VERSION}"
+    versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{kinds.MEDIA.version}" if kind is kinds.PLAIN else "")
+    told = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {versions} {folder.reading}"
     fresh = f" fresh at {now:.6f}" if abs(now - status.st_mtime) < _FRESH_SECONDS else ""
     return f"{told} {roots.fingerprint(entry.path)}{fresh}"

@@ -73,24 +73,47 @@ class Folder:
         self._settings = settings
         self._ignored = lru_cache(maxsize=4096)(self._read_ignored)
 
+    @property
+    def reading(self) -> str:
+        """The settings that decide what is made of a file."""
+        return f"{self._settings.passage_size}/{self._settings.most_bytes}"
+
+    def name(self, path: str) -> str:
+        """How a file or folder is called."""
+        return self.root.name if path == "." else path.rpartition("/")[2]
+
     def walk(self) -> Iterator[tuple[Entry, list[Entry]]]:
-        """The root and everything in it that is not ignored, each with what is in it; folders before that."""
+        """The root and everything in it that is not ignored, each with what is in it; folders before that. If one of
+        these cannot be read, that is raised in the end: all others have been named then."""
         if not self.root.is_dir():
             raise FolderAway(f"The folder {self.root} is not there.")
         left = [Entry(".", self.root.stat())]
+        away: list[FolderAway] = []
         while left:
             entry = left.pop()
-            inside = self.entries(entry.path) if entry.is_folder and not entry.reason else []
+            inside: list[Entry] = []
+            if entry.is_folder and not entry.reason:
+                try:
+                    inside = self.entries(entry.path)
+                except FolderAway as error:
+                    if entry.path == ".":
+                        raise
+                    away.append(error)
             yield entry, inside
             left += reversed(inside)
+        if away:
+            raise away[0]
 
     def entries(self, path: str) -> list[Entry]:
-        """What is in a folder and not ignored, by name. One that cannot be read has nothing in it."""
+        """What is in a folder and not ignored, by name."""
         try:
             with os.scandir(self.at(path)) as found:
                 names = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            reason = f"The folder {self.at(path)} cannot be read: {error.strerror or error}."
+            raise FolderAway(f"{reason} What is known of it stays; --exclude leaves it out.") from error
         base = "" if path == "." else f"{path}/"
         kept = [f"{base}{name}" for name, is_folder in names if not self._is_ignored(base, name, is_folder)]
         return [entry for entry in map(self.entry, kept) if self._is_included(entry)]

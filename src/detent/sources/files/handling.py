@@ -1,20 +1,23 @@
-"""The handlers of the files source. Parsing reads a file, and writes its node and its parts, with what these refer to;
-linking writes what the file itself refers to. A folder lists what is in it."""
+"""The handlers of the files source. Parsing reads a file, and writes its node and its parts, with what these refer to,
+and what all of them are known by; linking writes what the file itself refers to. A folder lists what is in it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference, Skipped
 from detent.knowledge.splitting import split
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
-from detent.sources.files.folder import Folder
+from detent.sources.files.folder import Folder, FolderAway
 from detent.sources.files.labels import DIRECTORY, label_of
 from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.nodes import CONTAINS, children, file_node
+from detent.sources.files.parsing import kinds
+from detent.sources.files.parsing.decoding import is_binary
 from detent.sources.files.parsing.kinds import kind_of, parse
 from detent.sources.files.parsing.parsed import Parsed, Unparsable
 from detent.sources.files.reading import Content, read
@@ -35,6 +38,8 @@ class Handling:
         if item.label == DIRECTORY:
             return _list(folder, path)
         found = read(folder, path, self._settings.most_bytes)
+        if isinstance(found, Skipped) and item.node is not None:
+            return self._emptied(item, path, found.reason)
         if not isinstance(found, Content):
             return found
         if found.data is None:
@@ -42,6 +47,11 @@ class Handling:
             parsed = Parsed(kind_of(path).name, problems=[problem])
             return self._done(item, parsed, Linked({}, ()), found, f"{found.size} bytes")
         return self._parse(item, path, found.data, self._roots_of(item, path))
+
+    def _emptied(self, item: Item, path: str, reason: str) -> Outcome:
+        """What was read before and is left out now: nothing of it is found any more."""
+        parsed = Parsed(kind_of(path).name, problems=[reason])
+        return replace(self._done(item, parsed, Linked({}, ()), Content(None, 0), reason), note=reason)
 
     def link(self, item: Item) -> Outcome:
         """Write what the file refers to, as parsing found it."""
@@ -77,13 +87,15 @@ class Handling:
             file_node(item.key, parsed, pieces, content.size, digest),
             children=children(item.key, parsed, pieces, linked.references, size),
             mentions=_mentioned(linked, of_parts),
+            aliases=linked.aliases,
             checkpoint=_to_be_linked(own, _mentioned(linked, own)),
         )
 
     def _digest(self, path: str, data: bytes, roots: Roots) -> str:
         """What is the same only if the file is, and all that its nodes and links depend on."""
         kind = kind_of(path)
-        versions = f"{kind.name}{kind.version} {linking.VERSION} {self._settings.passage_size}"
+        media = kinds.MEDIA.version if kind is kinds.PLAIN and is_binary(data) else ""
+        versions = f"{kind.name}{kind.version}{media} {linking.VERSION} {self._settings.passage_size}"
         return f"{versions} {roots.fingerprint(path)} {hashlib.sha256(data).hexdigest()}"
 
 
@@ -108,6 +120,8 @@ def _list(folder: Folder, path: str) -> Outcome:
         return Skipped(entry.reason)
     if not entry.is_folder:
         return Failed("It is no folder any more.", Trouble.NOT_FOUND)
-    inside = [Reference(CONTAINS, label_of(each), each.key) for each in folder.entries(path)]
-    name = folder.root.name if path == "." else path.rpartition("/")[2]
-    return Done(Node(name, "", {"path": path}), checkpoint=_to_be_linked(inside, ()))
+    try:
+        inside = [Reference(CONTAINS, label_of(each), each.key) for each in folder.entries(path)]
+    except FolderAway as error:
+        return Failed(str(error), Trouble.FORBIDDEN)
+    return Done(Node(folder.name(path), "", {"path": path}), checkpoint=_to_be_linked(inside, ()))

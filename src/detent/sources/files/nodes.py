@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from detent.knowledge import Child, Node, Reference
+from detent.knowledge import UNTITLED, Child, Node, Reference
 from detent.knowledge.splitting import Piece, split
 from detent.sources.files.parsing.keys import Unique
 from detent.sources.files.parsing.parsed import Parsed, Part
@@ -36,6 +36,8 @@ def file_node(path: str, parsed: Parsed, own: Sequence[Piece], size: int, conten
     properties: dict[str, Any] = {"path": path, "kind": parsed.kind, "size_bytes": size, **parsed.properties}
     if parsed.problems:
         properties["problems"] = list(parsed.problems)
+    if not parsed.title:
+        properties[UNTITLED] = True
     text = own[0].text if own else _outline(parsed.parts)
     return Node(parsed.title or name, text, properties, content_hash)
 

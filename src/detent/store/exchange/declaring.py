@@ -13,6 +13,7 @@ from detent.store.database import Connection, fetch
 from detent.store.embeddings import STAGE, embedded_states
 from detent.store.exchange.records import KindLine, Step
 from detent.store.kinds import LOCK, hold_kinds, refuse_removed
+from detent.store.sources import IMPORTED
 
 
 class Target:
@@ -103,6 +104,7 @@ class Targets:
         await fetch(connection, "declare_kind", named)
         if kind.source not in known:
             await fetch(connection, "set_language", {"name": kind.source, "language": kind.language})
+            await fetch(connection, "mark_imported", {"name": kind.source, "type": IMPORTED})
 
     async def _read(self, connection: Connection) -> None:
         """What the database has goes before what the file says."""

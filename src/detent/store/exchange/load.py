@@ -17,6 +17,7 @@ import psycopg
 
 from detent.errors import DetentError, LineRefused
 from detent.store import arrays
+from detent.store.aliases import Claim, write_claims
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
@@ -197,13 +198,10 @@ class _Loader:
         await self._targets.hold(self._connection, {(line.source, line.label): line.line for line in lines})
         tellers = await self._find(line.said_by for line in lines if line.said_by is not None)
         await fetch(self._connection, "lock_aliases")
-        parameters = {
-            "kinds": [self._targets.get(line.source, line.label, line.line).id for line in lines],
-            "keys": [line.key for line in lines],
-            "to_keys": [line.to for line in lines],
-            "ids": [tellers.get(line.said_by, 0) if line.said_by is not None else 0 for line in lines],
-        }
-        await fetch(self._connection, "write_aliases", parameters)
+        kinds = [self._targets.get(line.source, line.label, line.line).id for line in lines]
+        said_by = [tellers.get(line.said_by, 0) if line.said_by is not None else 0 for line in lines]
+        claims = [Claim(kind, line.key, line.to) for kind, line in zip(kinds, lines, strict=True)]
+        await write_claims(self._connection, list(zip(claims, said_by, strict=True)))
 
 
 def _kinds_of(lines: Sequence[ItemLine]) -> dict[tuple[str, str], int]:

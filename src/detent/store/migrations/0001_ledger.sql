@@ -31,7 +31,8 @@ CREATE TABLE source (
     removed_at  timestamptz,
     added_at    timestamptz NOT NULL DEFAULT clock()
 );
-COMMENT ON COLUMN source.type IS 'What Detent itself works on, by these settings; null where a module declares it.';
+COMMENT ON COLUMN source.type IS
+    'What Detent itself works on, by these settings, or `imported`; null where a module declares it.';
 COMMENT ON COLUMN source.removed_at IS 'It is being removed, in steps; nothing of it is claimed any more.';
 
 -- A kind is what items of one source and label have in common: their lifecycle.

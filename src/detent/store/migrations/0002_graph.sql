@@ -143,6 +143,28 @@ BEGIN
     PERFORM choose_alias(of_kind, this_key);
 END $$;
 
+-- Writes what items say about keys. Nearly all of them are `alone`: nothing else in these lines has to do with their two
+-- keys. If nothing that was said before has either, they count as they are; the others are written one by one. The
+-- caller holds the lock on aliases.
+CREATE FUNCTION write_aliases(kinds integer[], keys text[], to_keys text[], ids bigint[], are_alone boolean[])
+RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO alias_claim (kind_id, key, to_key, said_by, said_key)
+    SELECT line.kind_id, line.key, line.to_key, line.said_by, line.to_key
+    FROM unnest(kinds, keys, to_keys, ids, are_alone) AS line (kind_id, key, to_key, said_by, alone)
+    WHERE line.alone
+      AND NOT EXISTS (SELECT FROM alias_claim WHERE kind_id = line.kind_id AND key IN (line.key, line.to_key))
+      AND NOT EXISTS (SELECT FROM alias_claim WHERE kind_id = line.kind_id AND said_key = line.key)
+      AND NOT EXISTS (SELECT FROM item JOIN node ON node.item_id = item.id
+                      WHERE item.kind_id = line.kind_id AND item.key = line.key);
+    PERFORM write_alias(line.kind_id, line.key, line.to_key, line.said_by)
+    FROM unnest(kinds, keys, to_keys, ids) AS line (kind_id, key, to_key, said_by)
+    WHERE NOT EXISTS (
+        SELECT FROM alias_claim WHERE kind_id = line.kind_id AND key = line.key AND said_by = line.said_by
+                                  AND said_key = line.to_key AND to_key IS NOT NULL
+    );
+END $$;
+
 -- Forgets what items said about other keys, and chooses anew what these keys stand for. The caller holds the lock on
 -- aliases.
 CREATE FUNCTION drop_aliases(items bigint[], kinds integer[], keys text[]) RETURNS void LANGUAGE plpgsql AS $$

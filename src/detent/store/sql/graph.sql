@@ -99,6 +99,10 @@ ON CONFLICT (item_id) DO UPDATE SET data = excluded.data, at = excluded.at;
 SELECT alias.key FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)
 JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
 
+-- name: said
+-- What items said about keys.
+SELECT said_by, kind_id, key, said_key FROM alias_claim WHERE said_by = ANY (%(ids)s::bigint[]);
+
 -- name: lock_aliases
 -- Aliases are written by one at a time, last in its transaction.
 SELECT lock_aliases();
@@ -108,10 +112,9 @@ SELECT lock_aliases();
 SELECT drop_aliases(%(ids)s::bigint[], %(kinds)s::integer[], %(keys)s::text[]);
 
 -- name: write_aliases
--- Writes other keys of items, one after the other.
-SELECT write_alias(line.kind_id, line.key, line.to_key, line.said_by)
-FROM unnest(%(kinds)s::integer[], %(keys)s::text[], %(to_keys)s::text[], %(ids)s::bigint[])
-     AS line (kind_id, key, to_key, said_by);
+-- Writes what items say about keys.
+SELECT write_aliases(%(kinds)s::integer[], %(keys)s::text[], %(to_keys)s::text[], %(ids)s::bigint[],
+                     %(alone)s::boolean[]);
 
 -- name: remove_items
 -- Takes items, whose places are vacated and whose leases are seized, out of everything but their story. What they
@@ -194,8 +197,9 @@ INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM written;
 SELECT item_id, title, text, properties, content_hash FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
 
 -- name: read_texts
--- The texts of items.
-SELECT item_id, title, text FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
+-- The texts of items as they are embedded, with titles that are more than names.
+SELECT item_id, CASE WHEN properties ? 'untitled' THEN '' ELSE title END AS title, text
+FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
 
 -- name: embedded_items
 -- The items that have one of these texts, and where they are.

@@ -17,6 +17,10 @@ RETURNING name;
 -- The sources of Detent's own types.
 SELECT name, type, settings FROM source WHERE type IS NOT NULL AND removed_at IS NULL ORDER BY name;
 
+-- name: mark_imported
+-- Notes that a source came from a file, and nobody has said what is to be done for it.
+UPDATE source SET type = %(type)s WHERE name = %(name)s AND type IS NULL;
+
 -- name: being_removed
 -- Whether a source is being removed, and still has items.
 SELECT source.name FROM source WHERE name = %(name)s AND removed_at IS NOT NULL
@@ -55,7 +59,8 @@ SELECT name, definition FROM lifecycle ORDER BY name;
 
 -- name: kinds
 -- Every source's labels, with their lifecycles.
-SELECT kind.id, source.name AS source, kind.label, kind.lifecycle, source.paused_at IS NOT NULL AS paused
+SELECT kind.id, source.name AS source, kind.label, kind.lifecycle, source.paused_at IS NOT NULL AS paused,
+       source.removed_at IS NOT NULL AS removed
 FROM kind JOIN source ON source.id = kind.source_id ORDER BY source.name, kind.label;
 
 -- name: sources

@@ -12,10 +12,9 @@ announce nothing: if a table is gone that they were about to read, they look at 
 Nothing here turns texts into vectors, and nothing here decides what an item's text is.
 """
 
-from detent.store.vectors.merge import AT_LEAST
 from detent.store.vectors.models import Model
 from detent.store.vectors.search import VectorHit, VectorHits
 from detent.store.vectors.statistics import PartStatistics
 from detent.store.vectors.vectors import Vectors
 
-__all__ = ["AT_LEAST", "Model", "PartStatistics", "VectorHit", "VectorHits", "Vectors"]
+__all__ = ["Model", "PartStatistics", "VectorHit", "VectorHits", "Vectors"]

@@ -30,7 +30,9 @@ from detent.store.vectors.tables import compose, run
 
 LOCK = 0x0DE7E27_07
 AT_LEAST = 20_000
-"""How many vectors make an index worth while: comparing with so many takes a hundredth of a second."""
+"""How many vectors make an index worth while beside others: comparing with so many takes a hundredth of a second."""
+FIRST = 50_000
+"""How many make the first one worth while: there is nothing else then that a search would have to look at."""
 
 _LARGE = 200_000
 """An index of fewer vectors is made by one process: it takes seconds, and who searches meanwhile needs the others."""
@@ -51,17 +53,18 @@ class Merge:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def step(self, model: Model, *, at_least: int = AT_LEAST) -> bool:
+    async def step(self, model: Model, *, at_least: int | None = None) -> bool:
         """Do one step; returns whether there was one to do. Harmless at any time, from any number of programs."""
         try:
             return await self._step(model, at_least)
         except (OtherMerge, errors.UndefinedTable):  # a part that is gone, with its model or into another one
             return False
 
-    async def _step(self, model: Model, at_least: int) -> bool:
+    async def _step(self, model: Model, at_least: int | None) -> bool:
         async with self._database.connection() as connection:
             listing = await parts.read(connection, model.id)
-            grown = not listing.retired and await _has_grown(connection, listing.fresh, at_least)
+            enough = at_least or (AT_LEAST if listing.full else FIRST)
+            grown = not listing.retired and await _has_grown(connection, listing.fresh, enough)
             similar = await _worth_gathering(connection, model, listing.full)
         if listing.retired:
             return False

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detent.store.database import Connection, Database
 from detent.store.vectors import parts, statistics, writing
-from detent.store.vectors.merge import AT_LEAST, Merge
+from detent.store.vectors.merge import Merge
 from detent.store.vectors.models import Model, Models
 from detent.store.vectors.parts import Listing
 from detent.store.vectors.search import Search, VectorHits
@@ -115,7 +115,7 @@ class Vectors:
         """The items whose texts are nearest: of these kinds (their numbers), of those allowed (theirs), or of all."""
         return await self._search.nearest(model, vector, limit=limit, kinds=kinds, allowed=allowed)
 
-    async def merge(self, model: Model, *, at_least: int = AT_LEAST) -> bool:
+    async def merge(self, model: Model, *, at_least: int | None = None) -> bool:
         """Do one step of turning fresh vectors into indexed ones; returns whether there was one to do."""
         return await self._merge.step(model, at_least=at_least)
 

@@ -21,7 +21,7 @@ from detent.sources.files.parsing.parsed import Parsed
 
 __all__ = ["VERSION", "Linked", "Roots", "links"]
 
-VERSION = 1
+VERSION = 2
 """Another number whenever other references are made of the same file."""
 
 _LANGUAGES: dict[str, Callable[[Gathered, Parsed, Roots], Elsewhere]] = {
@@ -41,7 +41,7 @@ _LANGUAGES: dict[str, Callable[[Gathered, Parsed, Roots], Elsewhere]] = {
 def links(path: str, parsed: Parsed, roots: Roots) -> Linked:
     """What a file and its parts refer to. `path` is the file's, from the root of the source."""
     gathered = Gathered(path)
-    documents.link(gathered, parsed)
+    documents.link(gathered, parsed, roots)
     if (link := _LANGUAGES.get(parsed.kind)) is not None:
         consume(gathered, parsed, link(gathered, parsed, roots))
     return gathered.linked

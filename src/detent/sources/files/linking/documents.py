@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
+from detent.sources.files.linking.roots import Roots
 from detent.sources.files.parsing.keys import slug
 from detent.sources.files.parsing.kinds import kind_of
 from detent.sources.files.parsing.parsed import Link, Parsed, Part
@@ -14,13 +16,17 @@ from detent.sources.files.parsing.parsed import Link, Parsed, Part
 _ENDINGS = {"markdown": (".md",), "restructuredtext": (".rst", ".md"), "html": (".html",)}
 """What documents of a kind leave out when they name each other."""
 
+_SECTIONS = {"markdown": "MarkdownSection", "restructured": "Section", "html": "Section"}
+"""The labels of the sections to which an anchor may lead, by the kind of file."""
+
 _MOST_CODE_FILES = 3
 """Files of code that a section may link to, and still say where the names in it are defined."""
 
 _LONGEST_ANCHOR = 200
+_MOST_NAMES = 6
 
 
-def link(gathered: Gathered, parsed: Parsed) -> None:
+def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
     """Follow the links of a document."""
     anchors: dict[str, Part] | None = None
     code: dict[str, list[str]] = {}
@@ -35,12 +41,15 @@ def link(gathered: Gathered, parsed: Parsed) -> None:
         if path == gathered.path:
             anchors = _anchors(parsed.parts) if anchors is None else anchors
             if (part := _section(anchors, unquote(target.fragment))) is not None:
-                gathered.section(each.part, part.label, part.key)
+                gathered.section(each.part, part.label, part.key, gathered.path)
         elif path is not None:
             _place(gathered, each, target, path, _ENDINGS.get(parsed.kind, ()))
             if kind_of(path).name == "code" and path not in (files := code.setdefault(each.part, [])):
                 files.append(path)
     _document(gathered, parsed.links, code)
+    if parsed.kind in _ENDINGS:
+        _document_full_names(gathered, parsed.links, roots)
+        _tell_anchors(gathered, parsed.parts)
 
 
 def _split(target: str) -> SplitResult | None:
@@ -57,9 +66,10 @@ def _address(gathered: Gathered, part: str, target: SplitResult) -> None:
             gathered.address(part, f"mailto:{target.path}", target.path)
     elif target.scheme in {"http", "https"}:
         host = target.netloc.rpartition("@")[2].lower()
-        if host and not any(letter.isspace() for letter in host):
+        if host.split() == [host]:
             title = host.partition(":")[0] if not host.startswith("[") else host
-            gathered.address(part, target._replace(netloc=host, fragment="").geturl(), title)
+            asked = f"?{target.query}" if target.query else ""
+            gathered.address(part, f"{target.scheme}://{host}{target.path}{asked}", title)
 
 
 def _path(own: str, target: SplitResult) -> str | None:
@@ -72,13 +82,17 @@ def _path(own: str, target: SplitResult) -> str | None:
 
 
 def _place(gathered: Gathered, each: Link, target: SplitResult, path: str, endings: Sequence[str]) -> None:
-    """Refer to a file; to a folder, where the target is written as one; to both, where it has no ending."""
+    """Refer to a file, and to the section that the anchor names; to a folder, where the target is written as one; to
+    both, where it has no ending."""
     is_folder = not path or target.path.rpartition("/")[2] in {"", ".", ".."}
     if not is_folder:
         has_ending = "." in path.rpartition("/")[2].lstrip(".")
-        properties = {"anchor": unquote(target.fragment)[:_LONGEST_ANCHOR]} if target.fragment else {}
+        anchor = unquote(target.fragment)[:_LONGEST_ANCHOR]
         for ending in ("",) if has_ending or each.kind == "image" else ("", *endings):
-            gathered.file(each.part, LINKS_TO, f"{path}{ending}", properties)
+            file = f"{path}{ending}"
+            gathered.file(each.part, LINKS_TO, file, {"anchor": anchor} if anchor else {})
+            if anchor and (label := _SECTIONS.get(kind_of(file).name)):
+                gathered.section(each.part, label, slug(anchor), file)
         is_folder = not has_ending and each.kind == "link"
     if is_folder:
         gathered.directory(each.part, LINKS_TO, path)
@@ -91,17 +105,33 @@ def _section(anchors: Mapping[str, Part], anchor: str) -> Part | None:
 def _anchors(parts: Sequence[Part]) -> dict[str, Part]:
     """The sections of a document by what links to them say: the anchor that is written there, or the heading. Headings
     that are there already are numbered."""
-    found: dict[str, Part] = {}
-    for part in parts:
-        if isinstance(anchor := part.properties.get("anchor"), str) and anchor:
-            found.setdefault(anchor, part)
-            found.setdefault(slug(anchor), part)
+    found = _written(parts)
     times: dict[str, int] = {}
     for part in parts:
         heading = slug(part.title)
         number = times[heading] = times.get(heading, -1) + 1
         found.setdefault(f"{heading}-{number}" if number else heading, part)
     return found
+
+
+def _written(parts: Sequence[Part]) -> dict[str, Part]:
+    """The sections by the anchors that are written there."""
+    found: dict[str, Part] = {}
+    for part in parts:
+        if isinstance(anchor := part.properties.get("anchor"), str) and anchor:
+            found.setdefault(anchor, part)
+            found.setdefault(slug(anchor), part)
+    return found
+
+
+def _tell_anchors(gathered: Gathered, parts: Sequence[Part]) -> None:
+    """Say by which anchors other documents mean a section, where these are not its key: of headings that are alike, the
+    first has it."""
+    anchors = {slug(anchor): part for anchor, part in _written(parts).items()}
+    for part in parts:
+        anchors.setdefault(slug(part.title), part)
+    for anchor in anchors.keys() - {part.key for part in parts}:
+        gathered.section_alias(anchors[anchor].label, anchor, anchors[anchor].key)
 
 
 def _document(gathered: Gathered, links: Sequence[Link], code: Mapping[str, Sequence[str]]) -> None:
@@ -112,6 +142,19 @@ def _document(gathered: Gathered, links: Sequence[Link], code: Mapping[str, Sequ
             for file in files:
                 for name in _meant(each.target, file):
                     gathered.scope(each.part, DOCUMENTS, file, name)
+
+
+def _document_full_names(gathered: Gathered, links: Sequence[Link], roots: Roots) -> None:
+    """Say which scopes a section is about that it calls by their full names: `shop.cart.Cart.add` is `Cart.add` in
+    shop/cart.py. Where the module ends and the scope begins is not known, but that modules are written small."""
+    for each in links:
+        names = each.target.split(".") if each.kind == "code" else []
+        folders = roots.documents(gathered.path).places.get(names[0], ()) if len(names) > 1 else ()
+        modules = len(list(takewhile(lambda name: name == name.lower(), names[:-1])))
+        for folder in folders if len(names) <= _MOST_NAMES else ():
+            for length in range(1, modules + 1):
+                module = "/".join([*([folder] if folder else []), *names[:length]])
+                gathered.scope(each.part, DOCUMENTS, f"{module}.py", ".".join(names[length:]))
 
 
 def _meant(written: str, file: str) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""What is found on the way: references, each once for the part in which it stands, and what they mention."""
+"""What is found on the way: references, each once for the part in which it stands, what they mention, and which keys
+stand for others."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from detent.knowledge import Mention, Node, Reference
+from detent.knowledge import Alias, Mention, Node, Reference
 from detent.sources.files.labels import DIRECTORY, FILE, IMAGE
 from detent.sources.files.linking.paths import is_key
 from detent.sources.files.nodes import part_key
@@ -24,10 +25,12 @@ _STRONGEST = ("inherit", "call", "use")
 @dataclass(frozen=True, slots=True)
 class Linked:
     """What a file and its parts refer to: by the key of the part, "" for the file itself. `mentions` are the libraries
-    and addresses among that, each once."""
+    and addresses among that, each once. `aliases` are other keys of the file and of its parts, and of what it takes
+    over from other files."""
 
     references: Mapping[str, Sequence[Reference]]
     mentions: Sequence[Mention]
+    aliases: Sequence[Alias] = ()
 
 
 class Gathered:
@@ -37,11 +40,13 @@ class Gathered:
         self.path = path
         self._references: dict[str, dict[tuple[str, str, str], Reference]] = {}
         self._mentions: dict[tuple[str, str], Mention] = {}
+        self._aliases: dict[tuple[str, str], set[str]] = {}
 
     @property
     def linked(self) -> Linked:
         references = {part: tuple(found.values()) for part, found in self._references.items()}
-        return Linked(references, tuple(self._mentions.values()))
+        aliases = [Alias(*name, of) for name, meant in self._aliases.items() if len(meant) == 1 for of in meant]
+        return Linked(references, tuple(self._mentions.values()), tuple(aliases))
 
     def file(self, part: str, type_: str, path: str, properties: Mapping[str, Any] | None = None) -> None:
         """Refer to another file."""
@@ -58,10 +63,24 @@ class Gathered:
         if is_key(file) and is_key(scope) and (file, scope) != (self.path, part):
             self._refer(part, Reference(type_, SCOPE, part_key(file, scope), properties=properties or {}))
 
-    def section(self, part: str, label: str, key: str) -> None:
-        """Refer to another section of the file itself."""
-        if key != part:
-            self._refer(part, Reference(LINKS_TO, label, part_key(self.path, key)))
+    def section(self, part: str, label: str, key: str, file: str) -> None:
+        """Refer to another section, of a file or of this one."""
+        if is_key(file) and (file, key) != (self.path, part):
+            self._refer(part, Reference(LINKS_TO, label, part_key(file, key)))
+
+    def section_alias(self, label: str, anchor: str, key: str) -> None:
+        """Say that a section of this file is meant by an anchor."""
+        if is_key(anchor):
+            self._alias(label, part_key(self.path, anchor), part_key(self.path, key))
+
+    def file_alias(self, key: str) -> None:
+        """Say that the file is known by another key, too."""
+        self._alias(FILE, key, self.path)
+
+    def scope_alias(self, place: str, name: str, file: str, scope: str) -> None:
+        """Say that a name in one place, a file or a folder, means a scope of a file."""
+        if is_key(place) and is_key(name) and is_key(file) and is_key(scope):
+            self._alias(SCOPE, part_key(place, name), part_key(file, scope))
 
     def library(self, ecosystem: str, name: str) -> None:
         """Say that the file imports something that is not of this project."""
@@ -75,6 +94,11 @@ class Gathered:
         if title and is_key(key):
             self._mentions.setdefault((label, key), Mention(label, key, Node(title)))
             self._refer(part, Reference(type_, label, key))
+
+    def _alias(self, label: str, key: str, of: str) -> None:
+        """Keep an alias. Of one that is said to mean several things, it is not known which counts: it is left out."""
+        if is_key(key) and is_key(of) and key != of:
+            self._aliases.setdefault((label, key), set()).add(of)
 
     def _refer(self, part: str, reference: Reference) -> None:
         """Keep a reference. Of several with the same target, it is the first that counts, or the strongest kind."""

@@ -1,4 +1,8 @@
-"""JavaScript and TypeScript: from what is written after `from` to the files that it may be."""
+"""JavaScript and TypeScript: from what is written after `from` to the files that it may be.
+
+A module may be a file or a folder with an `index`. A reference goes to the file, and the index says that it is meant by
+that: it is its folder's front.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ from collections.abc import Iterator
 from itertools import islice
 
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
+from detent.sources.files.linking.fronts import speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
-from detent.sources.files.linking.paths import ending_of, folder_of, joined
+from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
 from detent.sources.files.parsing.kinds import PLAIN, kind_of
 from detent.sources.files.parsing.parsed import Parsed, Use
 
-_SCRIPT_ENDINGS = (".js", ".jsx", ".ts", ".tsx", "/index.js", "/index.ts")
-_TYPED_ENDINGS = (".ts", ".tsx", ".js", "/index.ts", "/index.tsx", "/index.js")
+_SCRIPT_ENDINGS = ("js", "jsx", "ts", "tsx")
+_TYPED_ENDINGS = ("ts", "tsx", "js")
+_PLAIN = {_SCRIPT_ENDINGS: ("js", "mjs", "cjs"), _TYPED_ENDINGS: ("ts", "mts", "cts")}
 _WRITTEN_IN = {
     "js": ("js", "ts", "tsx", "jsx"),
     "jsx": ("jsx", "tsx"),
@@ -37,6 +43,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
             gathered.file("", IMPORTS, file)
         if package := modules.package(each.module):
             gathered.library("npm", package)
+    _speak(gathered, parsed, modules)
     aliases = Aliases(parsed.imports)
 
     def elsewhere(use: Use) -> Iterator[Candidate]:
@@ -69,6 +76,13 @@ class _Modules:
         found = (file for folder in self._places.get(first, ()) for file in self._under(folder, place))
         return list(islice(found, MOST_CANDIDATES))
 
+    def likeliest(self, written: str) -> str:
+        """The one file of those that a module may be which has the ending of a plain file of the language; "" if there
+        is none, or not only one."""
+        endings = _PLAIN[self._endings]
+        found = [file for file in self.files(written) if ending_of(file) in endings]
+        return found[0] if len(found) == 1 else ""
+
     def package(self, written: str) -> str:
         """The name of the package that a module is of; "" if it is of none. A name that a folder at the top has too is
         not decided: it depends on the settings of other tools."""
@@ -84,11 +98,25 @@ class _Modules:
             return
         ending = ending_of(place)
         if not found or place.rpartition("/")[2] in {"", ".", ".."}:
-            yield from (joined(found, each) or "" for each in self._endings if "/" in each)
+            yield from (joined(found, f"index.{each}") or "" for each in self._endings)
         elif ending in _WRITTEN_IN:
             stem = found[: -len(ending)]
             yield from (f"{stem}{each}" for each in _WRITTEN_IN[ending])
         elif ending in _OTHER_ENDINGS or kind_of(found) is not PLAIN:
             yield found
         else:
-            yield from (f"{found}{each}" for each in self._endings)
+            yield from (f"{found}.{each}" for each in self._endings)
+
+
+def _speak(gathered: Gathered, parsed: Parsed, modules: _Modules) -> None:
+    """Say what an index is known by, and what a file hands on from others; not what others export by default, since its
+    name is not told, nor whole modules, which are no scopes."""
+    folder, stem = folder_of(gathered.path), stem_of(gathered.path)
+    stand_in = f"{folder}.{ending_of(gathered.path)}" if folder and stem == "index" else ""
+    if stand_in:
+        speak_for(gathered, stand_in, parsed.parts)
+    defined = {part.key for part in parsed.parts}
+    for each in parsed.imports:
+        is_named = each.alias not in {"", "default", *defined} and each.name not in {"", "*", "default"}
+        if each.exported and is_named and (file := modules.likeliest(each.module)):
+            take_over(gathered, each.alias, file, each.name, stand_in)

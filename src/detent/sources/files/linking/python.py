@@ -1,4 +1,8 @@
-"""Python: from modules to the files in which they would be."""
+"""Python: from modules to the files in which they would be.
+
+Whether `pkg.mod` is the file `pkg/mod.py` or the package `pkg/mod/__init__.py` is not known where it is imported. A
+reference goes to the file, and the package says that it is meant by that: it is its folder's front.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,27 @@ from dataclasses import dataclass
 from itertools import islice
 
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
+from detent.sources.files.linking.fronts import speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
 from detent.sources.files.linking.roots import Roots
 from detent.sources.files.parsing.parsed import Import, Parsed, Use
 
+_FRONT = "__init__.py"
+
 
 @dataclass(frozen=True, slots=True)
 class _Module:
-    """A module by its path without an ending. `is_folder`: it is known to be a package."""
+    """A module by its path without an ending. `any_name`: what is in it may be called as classes are, and still be a
+    module, as it is far more seldom deep in a project."""
 
     stem: str
-    is_folder: bool = False
+    any_name: bool = False
 
-    @property
-    def files(self) -> list[str]:
-        if not self.stem:
-            return ["__init__.py"]
-        package = f"{self.stem}/__init__.py"
-        return [package] if self.is_folder else [f"{self.stem}.py", package]
-
-    def inner(self, name: str) -> _Module:
+    def inner(self, name: str) -> _Module | None:
+        """The module of this name that may be in it."""
+        if not name.isidentifier() or not (self.any_name or name == name.lower()):
+            return None
         return _Module(f"{self.stem}/{name}" if self.stem else name)
 
 
@@ -40,15 +44,17 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
             if each.module != "__future__":
                 gathered.library("python", each.module.partition(".")[0])
             continue
-        for file in islice(_files(each, found), MOST_CANDIDATES):
+        for file in islice(modules.imported(found, each.name), MOST_CANDIDATES):
             gathered.file("", IMPORTS, file)
+    if gathered.path.rpartition("/")[2] == _FRONT:
+        _speak(gathered, parsed, modules)
     aliases = Aliases(parsed.imports)
 
     def elsewhere(use: Use) -> Iterator[Candidate]:
         imports, names = aliases.find(use.name)
         for each in imports:
             for module in modules.find(each.module) or ():
-                yield from _candidates(module, each.name, names)
+                yield from modules.candidates(module, each.name, names)
 
     return elsewhere
 
@@ -57,7 +63,8 @@ class _Modules:
     """Where the modules are that one file imports."""
 
     def __init__(self, path: str, roots: Roots) -> None:
-        self._folder = folder_of(path)
+        self._path, self._folder = path, folder_of(path)
+        self._own = self._folder if path.rpartition("/")[2] == _FRONT else path.removesuffix(".py")
         self._places = roots.python(path).places
 
     def find(self, written: str) -> Sequence[_Module] | None:
@@ -66,7 +73,7 @@ class _Modules:
         dots = len(written) - len(written.lstrip("."))
         if names == [""] and dots:
             folder = joined(self._folder, "../" * (dots - 1))
-            return [] if folder is None else [_Module(folder, is_folder=True)]
+            return [] if folder is None else [_Module(folder, any_name=True)]
         if not all(name.isidentifier() for name in names):
             return []
         below = "/".join(names)
@@ -75,24 +82,47 @@ class _Modules:
             return [] if stem is None else [_Module(stem)]
         if names[0] not in self._places:
             return None
-        return [_Module(f"{folder}/{below}" if folder else below) for folder in self._places[names[0]]]
+        folders = self._places[names[0]]
+        return [_Module(f"{folder}/{below}" if folder else below, any_name=len(names) == 1) for folder in folders]
+
+    def file(self, module: _Module) -> str:
+        """The file of a module, or the one in whose place there may be a package."""
+        if module.stem == self._own:
+            return self._path
+        return f"{module.stem}.py" if module.stem else _FRONT
+
+    def imported(self, found: Sequence[_Module], name: str) -> Iterator[str]:
+        """The files that are imported with a name of a module."""
+        for module in found:
+            yield self.file(module)
+            if (inner := module.inner(name)) is not None:
+                yield self.file(inner)
+
+    def candidates(self, module: _Module, name: str, names: Sequence[str]) -> Iterator[Candidate]:
+        """What `names` mean after what was imported: `name` of a module, or the module itself if that is empty."""
+        first, *rest = [name, *names] if name else names or [""]
+        if not first:
+            return
+        yield from member(self.file(module), [first, *rest])
+        if rest and (inner := module.inner(first)) is not None:
+            yield Candidate(self.file(inner), ".".join(rest))
 
 
-def _files(each: Import, found: Sequence[_Module]) -> Iterator[str]:
-    for module in found:
-        yield from module.files
-        if each.name.isidentifier():
-            yield from module.inner(each.name).files
+def _speak(gathered: Gathered, parsed: Parsed, modules: _Modules) -> None:
+    """Say what a package is known by, and which names of its modules are names of its own."""
+    folder = folder_of(gathered.path)
+    stand_in = f"{folder}.py" if folder else ""
+    if stand_in:
+        speak_for(gathered, stand_in, parsed.parts)
+    defined = {part.key for part in parsed.parts}
+    for each in _at_the_top(parsed):
+        found = [modules.file(module) for module in modules.find(each.module) or ()]
+        is_named = each.name.isidentifier() and each.alias.isidentifier() and each.alias not in defined
+        if is_named and len(found) == 1 and found[0] != gathered.path:
+            take_over(gathered, each.alias, found[0], each.name, stand_in)
 
 
-def _candidates(module: _Module, name: str, names: Sequence[str]) -> Iterator[Candidate]:
-    """What `names` mean after what was imported: `name` of a module, or the module itself if that is empty."""
-    if not name and not names:
-        return
-    for file in module.files:
-        yield from member(file, [name, *names] if name else names)
-    below = module.inner(name) if name else module.inner(names[0])
-    rest = names if name else names[1:]
-    if rest:
-        for file in below.files:
-            yield Candidate(file, ".".join(rest))
+def _at_the_top(parsed: Parsed) -> Iterator[Import]:
+    """What is imported by the file itself, and not by a function in it for its own use."""
+    inside = [range(part.first, part.last + 1) for part in parsed.parts if not part.parent]
+    return (each for each in parsed.imports if not any(each.line in lines for lines in inside))

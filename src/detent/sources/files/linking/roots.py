@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from detent.sources.files.folder import Entry, Folder
+from detent.sources.files.folder import Entry, Folder, FolderAway
 from detent.sources.files.linking.paths import ending_of, folder_of, stem_of
 
 _LARGEST_MARKER = 1_000_000
@@ -35,6 +35,7 @@ _ENDINGS = {
     "go": "go",
     "rust": "rs",
     "ruby": "rb",
+    "documents": "md markdown mdown mkd mdx rst rest html htm xhtml",
 }
 _BY_ENDING = {ending: ecosystem for ecosystem, endings in _ENDINGS.items() for ending in endings.split()}
 
@@ -77,8 +78,15 @@ class Roots:
             "go": self.go,
             "rust": self.rust,
             "ruby": self.ruby,
+            "documents": self.documents,
         }.get(_BY_ENDING.get(ending_of(path), ""))
         return find(path).fingerprint if find is not None else ""
+
+    def documents(self, path: str) -> Root:
+        """Its `places` are the Python modules at the root and in its `src`, as documents call them."""
+        root = self._root_of("python", folder_of(path))
+        places = (root, _under(root, "src"))
+        return self._root(("documents", root), lambda: Root(root, "", self._places(places, "python")))
 
     def python(self, path: str) -> Root:
         """Its `places` are the modules that can be imported from the file at this path: those beside its outermost
@@ -105,9 +113,14 @@ class Roots:
         return self._root(("rust", root), lambda: Root(root, self._crate(root)))
 
     def ruby(self, path: str) -> Root:
-        """Its `places` are what is at the top of `lib`."""
+        """Its `places` are what is at the top of `lib`, and of the folders in `app`."""
         root = self._root_of("ruby", folder_of(path))
-        return self._root(("ruby", root), lambda: Root(root, "", self._places((_under(root, "lib"),), "ruby")))
+        return self._root(("ruby", root), lambda: Root(root, "", self._places(self._loaded(root), "ruby")))
+
+    def _loaded(self, root: str) -> list[str]:
+        """The folders in which Ruby's constants are looked for."""
+        app = _under(root, "app")
+        return [_under(root, "lib"), *(_under(app, name) for name in self._names_in(app, "ruby"))]
 
     def _root(self, key: tuple[str, ...], make: Callable[[], Root]) -> Root:
         if key not in self._roots:
@@ -147,10 +160,18 @@ class Roots:
         """What in a folder can be imported by its name."""
         key = ecosystem, folder
         if key not in self._names:
-            found = self._folder.entries(folder or ".") if not folder or self._is(stat.S_ISDIR, folder) else []
-            entries = [each for each in found if not each.reason]
+            entries = [each for each in self._entries(folder) if not each.reason]
             self._names[key] = tuple(dict.fromkeys(self._importable(entries, folder, ecosystem)))
         return self._names[key]
+
+    def _entries(self, folder: str) -> Sequence[Entry]:
+        """What is in a folder; nothing if it is none, or cannot be read."""
+        if folder and not self._is(stat.S_ISDIR, folder):
+            return ()
+        try:
+            return self._folder.entries(folder or ".")
+        except FolderAway:
+            return ()
 
     def _importable(self, entries: Sequence[Entry], folder: str, ecosystem: str) -> Iterator[str]:
         for entry in entries:

@@ -142,7 +142,7 @@ class _Tags:
         name = match["name"].lower()
         if not self._keeps(name, closing=bool(match["slash"])):
             return _NOTHING
-        return f"<{match['slash']}{name}" + (f" {_LINE}={line}" if name in _MARKED and not match["slash"] else "")
+        return f"<{match['slash']}{name}" + (f' {_LINE}="{line}"' if name in _MARKED and not match["slash"] else "")
 
     def _keeps(self, name: str, *, closing: bool) -> bool:
         if name in _VOID or name in _ENDED_BY_THE_NEXT:

@@ -36,15 +36,15 @@ def _parser(place: str) -> Parse:
 
 PLAIN = Kind("text", 1, "plain:parse")
 MEDIA = Kind("media", 1, "media:parse_media")
-_CODE = Kind("code", 1, "code:parse")
+_CODE = Kind("code", 2, "code:parse")
 
 _KINDS = {
-    Kind("markdown", 1, "markdown:parse"): "md markdown mdown mkd mdx",
-    Kind("restructured", 1, "restructured:parse"): "rst rest",
-    Kind("html", 1, "html:parse"): "html htm xhtml",
+    Kind("markdown", 2, "markdown:parse"): "md markdown mdown mkd mdx",
+    Kind("restructured", 2, "restructured:parse"): "rst rest",
+    Kind("html", 2, "html:parse"): "html htm xhtml",
     Kind("pdf", 1, "pdf:parse"): "pdf",
-    Kind("docx", 1, "docx:parse"): "docx docm dotx",
-    Kind("notebook", 1, "notebook:parse"): "ipynb",
+    Kind("docx", 2, "docx:parse"): "docx docm dotx",
+    Kind("notebook", 2, "notebook:parse"): "ipynb",
     Kind("json", 1, "data:parse_json"): "json geojson webmanifest",
     Kind("jsonl", 1, "data:parse_json_lines"): "jsonl ndjson",
     Kind("yaml", 1, "data:parse_yaml"): "yaml yml",

@@ -1,7 +1,7 @@
 """Markdown: CommonMark with tables and front matter.
 
-The sections are those of the headings that stand by themselves; one in a quote or in a list is text. Blocks are found
-for the whole document first, since a link may be defined anywhere; then the inline text of each is read by itself.
+The sections are those of the headings that stand by themselves; one in a quote or in a list is text. What stands in a
+document comes as events from its beginning to its end, each with the bytes that it was read from.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import datetime
 import re
 import tomllib
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
 
 import yaml
-from markdown_it import MarkdownIt
-from markdown_it.parser_block import RuleFuncBlockType
-from markdown_it.rules_block import StateBlock, blockquote, list_block
-from markdown_it.token import Token
+from pyromark import Markdown, Options
 
 from detent.sources.files.parsing import html
 from detent.sources.files.parsing.decoding import storable
@@ -24,196 +24,317 @@ from detent.sources.files.parsing.outline import Outline
 from detent.sources.files.parsing.parsed import Parsed
 from detent.sources.files.parsing.plain import read
 
+if TYPE_CHECKING:
+    from pyromark.event import Range
+
 DEEPEST = 60
 """Levels of quotes and lists in each other, an item of a list being a second one. What is deeper is plain text."""
 
 LONGEST_FRONT_MATTER = 32_768
 """Characters of front matter that are read as YAML or TOML."""
 
-_LONGEST_SPAN = 16_000
-_STRETCH = 4000
-"""Characters of inline text that are read at once, and to how many longer text is cut: where brackets are not closed,
-the time grows with the square."""
+_MOST_STEPS = 200_000_000
+"""Levels times lines that the parser may have to go through: for each line it looks at all that is open above it."""
 
 _MOST_INDENTED = 10
-_TOO_DEEP = "too deep"
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^([^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(\S.*)$", re.MULTILINE)
-_RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
+_MARKS = re.compile(r"\n[ \t>*+\-.)\d]{15,}")
 _BAR = re.compile(r"(?<!\\)\|")
-_NO_MARKUP = re.compile(r"[^\\`*_\[\]<&!\n]*")
+_NUMBER = re.compile(rb"[ \t]*(\d{1,9}[.)])")
 _LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
 _ATTRIBUTE = re.compile(r"\s(href|src)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']+))", re.IGNORECASE)
-
-_Found = list[tuple[str, str, int]]
-"""Links, images and code: the kind, the target, and the line."""
+_MARKDOWN = Markdown(options=Options.ENABLE_TABLES)
 
 
 def parse(data: bytes, name: str) -> Parsed:
     """Read a Markdown file."""
     text, problems = read(data)
     front_matter, body, faults = _front_matter(text)
-    environment: MutableMapping[str, Any] = {}
-    tokens = _BLOCKS.parse(body, environment)
-    reader = _Reader(environment)
-    reader.read(tokens)
-    if environment.get(_TOO_DEEP):
+    flat = _flattened(body)
+    reader = _Reader(flat.encode())
+    reader.read(_MARKDOWN.events_with_range(flat, merge_text=True))
+    if reader.deepest > DEEPEST or flat is not body:
         faults.append(f"Quotes and lists more than {DEEPEST} levels deep were read as plain text.")
     title = front_matter.get("title")
     return reader.outline.parsed(
         "markdown",
-        len(text.removesuffix("\n").split("\n")),
+        text.removesuffix("\n").count("\n") + 1,
         title=str(title).strip() if isinstance(title, str | int | float) else "",
         properties={"front_matter": front_matter} if front_matter else {},
         problems=problems + faults,
     )
 
 
-class _Reader:
-    """Goes through the blocks of a document, which come one after another: how deep they stand is told by what opened
-    before them."""
+@dataclass
+class _Table:
+    """A table that is being read: its rows so far, and the cells of the row at hand. These reach to the byte `end`, the
+    row to `row_end`."""
 
-    def __init__(self, environment: MutableMapping[str, Any]) -> None:
+    rows: list[str] = field(default_factory=list)
+    cells: list[str] = field(default_factory=list)
+    end: int = 0
+    row_end: int = 0
+
+
+class _Reader:
+    """Goes through the events of a document. Where they stand is told by what began before them."""
+
+    def __init__(self, source: bytes) -> None:
         self.outline = Outline("MarkdownSection")
-        self._environment = environment
+        self.deepest = 0
+        self._source = source
+        self._next_lines = list(accumulate(len(line) + 1 for line in source.split(b"\n")))
+        """Of each line, the byte with which the next one begins."""
+        self._pieces: list[str] = []
+        """What was read of the block at hand. The words of an item of a tight list stand in no block of their own."""
         self._heading = 0
+        self._found: list[tuple[str, str, int]] = []
+        """What the heading at hand links to, which belongs to the section that it opens: kind, target and line."""
+        self._table: _Table | None = None
+        self._images = 0
+        self._depth = 0
         self._lists = 0
         self._marker = ""
         self._tight = False
         self._fresh = True
         """Nothing has been written yet of the outermost list."""
-        self._readers: dict[str, Callable[[Token], None]] = {
-            "heading_open": self._begin_heading,
-            "heading_close": self._end_heading,
-            "bullet_list_open": self._begin_list,
-            "ordered_list_open": self._begin_list,
-            "bullet_list_close": self._end_list,
-            "ordered_list_close": self._end_list,
-            "list_item_open": self._begin_item,
-            "paragraph_open": self._begin_paragraph,
-            "inline": self._read_inline,
-            "fence": self._read_code,
-            "code_block": self._read_code,
-            "html_block": self._read_html,
-            "table": self._read_table,
-        }
 
-    def read(self, tokens: Sequence[Token]) -> None:
-        for token in tokens:
-            if (reader := self._readers.get(token.type)) is not None:
-                reader(token)
+    def read(self, events: Iterable[tuple[Any, Range]]) -> None:
+        for event, span in events:
+            if isinstance(event, str):
+                self._read_break(event)
+                continue
+            kind, value = event.popitem()
+            if (tags := _TAGS.get(kind)) is not None:
+                reader = tags.get(value if isinstance(value, str) else next(iter(value)))
+                if reader is not None:
+                    reader(self, value, span)
+            elif kind == "Code":
+                self._read_code(value, span)
+            elif kind == "InlineHtml":
+                self._read_tag(value, span)
+            else:
+                self._pieces.append(value)
 
-    def _begin_heading(self, token: Token) -> None:
-        self._heading = int(token.tag[1:]) if token.level == 0 else 0
+    def _read_break(self, kind: str) -> None:
+        if kind == "Rule":
+            self._flush()
+        else:
+            self._pieces.append(" " if kind == "SoftBreak" and self._table is None else "\n")
 
-    def _end_heading(self, token: Token) -> None:
+    def _read_code(self, code: str, span: Range) -> None:
+        self._pieces.append(code)
+        self._link("code", code, span)
+
+    def _read_tag(self, tag: str, span: Range) -> None:
+        if tag[:3].lower() == "<br":
+            self._pieces.append("\n")
+        for name, *values in _ATTRIBUTE.findall(tag):
+            self._link("link" if name.lower() == "href" else "image", "".join(values), span)
+
+    def _begin_link(self, value: Any, span: Range) -> None:
+        link = value["Link"]
+        address = link["dest_url"]
+        self._link("link", f"mailto:{address}" if link["link_type"] == "Email" else address, span)
+
+    def _begin_image(self, value: Any, span: Range) -> None:
+        self._link("image", value["Image"]["dest_url"], span)
+        self._images += 1
+
+    def _end_image(self, value: Any, span: Range) -> None:
+        self._images -= 1
+
+    def _link(self, kind: str, target: str, span: Range) -> None:
+        """Note what is linked to. In the words that stand for an image, nothing is."""
+        if self._images:
+            return
+        if self._heading:
+            self._found.append((kind, target, self._line(span)))
+        else:
+            self.outline.link(kind, target, self._line(span))
+
+    def _line(self, span: Range) -> int:
+        return bisect_right(self._next_lines, span["start"]) + 1
+
+    def _begin_block(self, value: Any, span: Range) -> None:
+        self._flush()
+
+    def _flush(self) -> None:
+        """End what does not end by itself before a block begins: the words of an item of a tight list, and a table that
+        was torn."""
+        if self._pieces:
+            self._tight = True
+            self._write(self._words(), tight=True)
+        if self._table is not None:
+            self._write_table(self._table)
+
+    def _words(self) -> str:
+        words = "".join(self._pieces).strip()
+        self._pieces.clear()
+        return words
+
+    def _write(self, block: str, *, tight: bool = False) -> None:
+        if block and not block.isspace():
+            self.outline.write(self._marker + block, tight=tight and not self._fresh)
+            self._fresh = False
+            self._marker = ""
+
+    def _begin_paragraph(self, value: Any, span: Range) -> None:
+        if self._table is None:
+            self._flush()
+
+    def _end_paragraph(self, value: Any, span: Range) -> None:
+        """A paragraph in a table is what the parser makes of the other rows when too many cells were missing. It takes
+        all that comes after for a part of that table."""
+        if self._table is None:
+            self._tight = False
+            self._write(self._words())
+        else:
+            self._table.rows += (row.strip("| \t") for row in self._words().split("\n"))
+            self._write_table(self._table)
+
+    def _begin_heading(self, value: Any, span: Range) -> None:
+        self._flush()
+        self._heading = 0 if self._depth else int(value["Heading"]["level"][1:])
+
+    def _end_heading(self, value: Any, span: Range) -> None:
+        words = self._words()
+        if not self._heading:
+            self._write(words, tight=self._tight)
+            return
+        self.outline.open(self._heading, " ".join(words.split()), self._line(span))
+        for each in self._found:
+            self.outline.link(*each)
+        self._found.clear()
         self._heading = 0
 
-    def _begin_list(self, token: Token) -> None:
+    def _begin_container(self, value: Any, span: Range) -> None:
+        self._flush()
+        self._depth += 1
+        self.deepest = max(self.deepest, self._depth)
+
+    def _end_container(self, value: Any, span: Range) -> None:
+        self._flush()
+        self._depth -= 1
+
+    def _begin_list(self, value: Any, span: Range) -> None:
+        self._begin_container(value, span)
         self._fresh = self._fresh if self._lists else True
         self._lists += 1
 
-    def _end_list(self, token: Token) -> None:
+    def _end_list(self, value: Any, span: Range) -> None:
+        self._end_container(value, span)
         self._lists -= 1
         self._marker = ""
         self._tight = False
 
-    def _begin_item(self, token: Token) -> None:
-        bullet = f"{token.info}{token.markup}" if token.info else "-"
-        self._marker = "  " * min(self._lists - 1, _MOST_INDENTED) + bullet + " "
+    def _begin_item(self, value: Any, span: Range) -> None:
+        self._begin_container(value, span)
+        number = _NUMBER.match(self._source, span["start"])
+        bullet = number[1].decode() if number else "-"
+        indent = "  " * min(self._lists - 1, _MOST_INDENTED)
+        self._marker = f"{indent}{bullet} " if self._depth <= DEEPEST else ""
 
-    def _begin_paragraph(self, token: Token) -> None:
-        self._tight = token.hidden
-
-    def _write(self, block: str, *, tight: bool = False) -> None:
-        self.outline.write(self._marker + block if block else "", tight=tight and not self._fresh)
-        self._fresh = self._fresh and not block
-        self._marker = ""
-
-    def _read_inline(self, token: Token) -> None:
-        line = _line(token)
-        content = token.content.lstrip(" \t>*+-") if token.level > DEEPEST else token.content
-        text, found = self._spans(content, line)
-        if self._heading:
-            self.outline.open(self._heading, " ".join(text.split()), line)
-        else:
-            self._write(text.strip(), tight=self._tight)
-        for each in found:
-            self.outline.link(*each)
-
-    def _read_code(self, token: Token) -> None:
-        self._write(token.content.strip("\n"))
-        if language := _LANGUAGE.search(token.info[:100]):
+    def _begin_code(self, value: Any, span: Range) -> None:
+        self._flush()
+        block = value["CodeBlock"]
+        language = _LANGUAGE.search(block["Fenced"][:100]) if isinstance(block, dict) else None
+        if language:
             self.outline.add_language(language[0])
 
-    def _read_html(self, token: Token) -> None:
-        parsed = html.fragment(token.content)
+    def _end_code(self, value: Any, span: Range) -> None:
+        self._write("".join(self._pieces).strip("\n"))
+        self._pieces.clear()
+
+    def _end_html(self, value: Any, span: Range) -> None:
+        parsed = html.fragment("".join(self._pieces).rstrip())
+        self._pieces.clear()
         blocks = [parsed.text, *(block for part in parsed.parts for block in (part.title, part.text))]
         self._write("\n\n".join(filter(None, blocks)))
+        before = self._line(span) - 1
         for link in parsed.links:
-            self.outline.link(link.kind, link.target, _line(token) + link.line - 1)
+            self.outline.link(link.kind, link.target, before + link.line)
 
-    def _read_table(self, token: Token) -> None:
-        rows = []
-        for line, cells in token.meta["rows"]:
-            read = [self._spans(cell, line) for cell in cells]
-            rows.append(" | ".join(" ".join(text.split()) for text, _ in read))
-            for each in (each for _, found in read for each in found):
-                self.outline.link(*each)
-        self._write("\n".join(rows))
+    def _begin_table(self, value: Any, span: Range) -> None:
+        self._flush()
+        self._table = _Table()
+
+    def _begin_row(self, value: Any, span: Range) -> None:
+        if self._table is not None:
+            self._table.end, self._table.row_end = span["start"], span["end"]
+
+    def _end_cell(self, value: Any, span: Range) -> None:
+        """To a row that is shorter than the header the parser adds cells, which stand after its end."""
+        if self._table is not None and span["start"] < self._table.row_end:
+            self._table.cells.append(" ".join("".join(self._pieces).split()))
+            self._table.end = span["end"]
+        self._pieces.clear()
+
+    def _end_row(self, value: Any, span: Range) -> None:
+        """Of a row that is longer than the header the parser leaves out the last cells, which are read as they are."""
+        if self._table is None or span["start"] == span["end"]:
+            return
+        cells, self._table.cells = self._table.cells, []
+        if more := self._source[self._table.end : span["end"]].strip(b"| \t\n"):
+            cells += (" ".join(cell.split()) for cell in _BAR.split(more.decode()))
+        self._table.rows.append(" | ".join(cells))
+
+    def _end_table(self, value: Any, span: Range) -> None:
+        if self._table is not None:
+            self._write_table(self._table)
+
+    def _write_table(self, table: _Table) -> None:
+        self._write("\n".join(table.rows))
         self.outline.add_table()
-
-    def _spans(self, content: str, line: int) -> tuple[str, _Found]:
-        """Inline text as plain text, with what it links to."""
-        if _NO_MARKUP.fullmatch(content):
-            return content, []
-        pieces: list[str] = []
-        found: _Found = []
-        for stretch in _stretches(content):
-            children: list[Token] = []
-            _INLINE.inline.parse(stretch, _INLINE, self._environment, children)
-            for child in children:
-                pieces.append(_plain(child))
-                found.extend((kind, target, line) for kind, target in _targets(child))
-                line += child.type in {"softbreak", "hardbreak"}
-        return "".join(pieces), found
+        self._table = None
 
 
-def _stretches(content: str) -> Iterator[str]:
-    """Long text in pieces that end with a line or a word."""
-    at, most = 0, _STRETCH if len(content) > _LONGEST_SPAN else _LONGEST_SPAN
-    while at < len(content):
-        end = at + most
-        if end < len(content):
-            end = max(content.rfind("\n", at, end), content.rfind(" ", at + most // 2, end)) + 1 or end
-        yield content[at:end]
-        at = end
+_BEGINNINGS = {
+    "Paragraph": _Reader._begin_paragraph,
+    "HtmlBlock": _Reader._begin_block,
+    "Heading": _Reader._begin_heading,
+    "BlockQuote": _Reader._begin_container,
+    "List": _Reader._begin_list,
+    "Item": _Reader._begin_item,
+    "CodeBlock": _Reader._begin_code,
+    "Table": _Reader._begin_table,
+    "TableHead": _Reader._begin_row,
+    "TableRow": _Reader._begin_row,
+    "Link": _Reader._begin_link,
+    "Image": _Reader._begin_image,
+}
+_ENDINGS = {
+    "Paragraph": _Reader._end_paragraph,
+    "HtmlBlock": _Reader._end_html,
+    "Heading": _Reader._end_heading,
+    "BlockQuote": _Reader._end_container,
+    "List": _Reader._end_list,
+    "Item": _Reader._end_container,
+    "CodeBlock": _Reader._end_code,
+    "Table": _Reader._end_table,
+    "TableHead": _Reader._end_row,
+    "TableRow": _Reader._end_row,
+    "TableCell": _Reader._end_cell,
+    "Image": _Reader._end_image,
+}
+_TAGS = {"Start": _BEGINNINGS, "End": _ENDINGS}
 
 
-def _line(token: Token) -> int:
-    return token.map[0] + 1 if token.map else 1
+def _flattened(body: str) -> str:
+    """A document that the parser reads in a time that does not grow with the square of its length: lines in which too
+    many quotes and lists may stand lose the marks of these."""
+    lines = body.count("\n") + 1
+    if 4 * len(body) * lines <= _MOST_STEPS:
+        return body
+    most = max(DEEPEST, _MOST_STEPS // lines)
+    flat = _MARKS.sub(lambda marks: marks[0] if _most_levels(marks[0]) <= most else "\n> ", "\n" + body)[1:]
+    return body if flat == body else flat
 
 
-def _plain(token: Token) -> str:
-    if token.type == "softbreak":
-        return " "
-    if token.type == "hardbreak" or (token.type == "html_inline" and token.content[:3].lower() == "<br"):
-        return "\n"
-    if token.type == "image":
-        return "".join(map(_plain, token.children or ()))
-    return token.content if token.type in {"text", "text_special", "code_inline"} else ""
-
-
-def _targets(token: Token) -> Iterator[tuple[str, str]]:
-    if token.type == "link_open":
-        yield "link", str(token.attrs.get("href", ""))
-    elif token.type == "image":
-        yield "image", str(token.attrs.get("src", ""))
-    elif token.type == "code_inline":
-        yield "code", token.content
-    elif token.type == "html_inline":
-        for name, *values in _ATTRIBUTE.findall(token.content):
-            yield "link" if name.lower() == "href" else "image", "".join(values)
+def _most_levels(marks: str) -> int:
+    """As many levels as the beginning of a line could be in. A list takes two columns, of which a tab has four."""
+    return 0 if marks.isspace() else marks.count(">") + marks.count(" ") + 4 * marks.count("\t")
 
 
 def _front_matter(text: str) -> tuple[dict[str, Any], str, list[str]]:
@@ -259,74 +380,6 @@ class _Values:
         return storable(str(value))
 
 
-def _table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """The rule for tables, as one token with all rows. The parser's own makes several tokens of each cell, and cells
-    where there are none, so that a small file may fill the memory."""
-    if start + 1 >= end or state.is_code_block(start) or state.sCount[start + 1] < state.blkIndent:
-        return False
-    header, ruler = _source(state, start), _source(state, start + 1)
-    if "|" not in header or state.is_code_block(start + 1) or not _RULER.fullmatch(ruler):
-        return False
-    if len(_cells(header)) != len(_cells(ruler)):
-        return False
-    if silent:
-        return True
-    line = start + 2
-    rows = [(start + 1, _cells(header))]
-    while line < end and not _ends_table(state, line, end):
-        rows.append((line + 1, _cells(_source(state, line))))
-        line += 1
-    token = state.push("table", "table", 0)
-    token.map = [start, line]
-    token.meta = {"rows": rows}
-    state.line = line
-    return True
-
-
-def _ends_table(state: StateBlock, line: int, end: int) -> bool:
-    if state.sCount[line] < state.blkIndent or state.is_code_block(line) or state.isEmpty(line):
-        return True
-    return any(rule(state, line, end, True) for rule in state.md.block.ruler.getRules("blockquote"))
-
-
-def _source(state: StateBlock, line: int) -> str:
-    return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]].strip()
-
-
-def _cells(row: str) -> list[str]:
-    inner = row.removeprefix("|")
-    inner = inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner
-    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(inner)]
-
-
-def _bounded(rule: RuleFuncBlockType) -> RuleFuncBlockType:
-    """A rule for quotes or lists that stops to hold where they stand too deep. By itself the parser would leave out
-    what is deeper, and all that comes after it."""
-
-    def bounded(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        if state.level < DEEPEST:
-            return rule(state, start, end, silent)
-        if rule(state, start, end, True):
-            state.env[_TOO_DEEP] = True
-        return False
-
-    return bounded
-
-
-def _parser(deepest: int) -> MarkdownIt:
-    """A parser that leaves the targets of links as they are written."""
-    parser = MarkdownIt("commonmark", {"maxNesting": deepest})
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]
-    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
-    return parser
-
-
-_BLOCKS = _parser(DEEPEST + 10).enable("table")
-_BLOCKS.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
-_BLOCKS.block.ruler.at("list", _bounded(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
-_BLOCKS.block.ruler.at("blockquote", _bounded(blockquote), {"alt": ["paragraph", "reference", "blockquote", "list"]})
-_BLOCKS.core.ruler.disable(["inline", "text_join"])
-_INLINE = _parser(8)
 _LOADER = type(
     "_Loader",
     (yaml.SafeLoader,),

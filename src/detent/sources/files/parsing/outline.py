@@ -38,12 +38,19 @@ class _Section:
     first: int = 1
     last: int = 0
     parent: str = ""
+    is_title: bool = False
     pieces: list[str] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
+
+    @property
+    def path(self) -> str:
+        """What the keys of the sections below begin with. The title of the document is above all of them, and says
+        nothing of where they are: without it, they have the anchors for keys that are written in links."""
+        return "" if self.is_title else self.key
 
 
 class Outline:
@@ -59,6 +66,7 @@ class Outline:
         self._document = _Section()
         self._sections: list[_Section] = []
         self._open = [self._document]
+        self._has_title = False
         self._links: list[Link] = []
 
     @property
@@ -72,8 +80,10 @@ class Outline:
             ended = self._open.pop()
             ended.last = max(ended.first, line - 1)
         parent = self._open[-1]
-        key = self._keys.key(_path(parent.key, slug(title)))
-        section = _Section(key, title, level, line, parent=parent.key, properties={"level": level})
+        key = self._keys.key(_path(parent.path, slug(title)))
+        is_title = level == 1 and not self._has_title
+        self._has_title |= is_title
+        section = _Section(key, title, level, line, 0, parent.key, is_title, properties={"level": level})
         self._sections.append(section)
         self._open.append(section)
 

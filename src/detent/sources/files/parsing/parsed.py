@@ -38,6 +38,7 @@ class Import:
     `module` is as it is written: "os.path", "..models", "./util", "crate::net", "stdio.h". `name` is what of it is
     imported: "" for the module itself, "*" for everything. `alias` is how it is called here, dotted if it has to be
     written so; "" if nothing is bound. `system`: it is said not to be a file of this project, as in `#include <…>`.
+    `exported`: the name is not bound here but handed on, as in `export {a} from "./b"`.
     """
 
     module: str
@@ -45,6 +46,7 @@ class Import:
     alias: str
     line: int
     system: bool = False
+    exported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,9 @@ class Importing:
 
 
 class Bindings:
-    """`known` are the names that are imported or stand at the top of the file, with the key of the scope that they name
-    if they name one. `bound` are the other variables at the top. `starts` are the places where a name is bound or
-    defined, and so not used."""
+    """`known` are the names that are imported, that stand at the top of the file, or that others may share with it,
+    with the key of the scope that they name, if they name one. `bound` are the other variables at the top. `starts`
+    are the places where a name is bound or defined, and so not used."""
 
     def __init__(
         self,
@@ -69,6 +69,8 @@ class Bindings:
 
     def _known(self, captures: Captures, importing: Iterable[Importing]) -> dict[bytes, str]:
         known = dict.fromkeys((self._name(node) for node in captures.get("constant", ())), "")
+        shared = {self._name(node) for node in captures.get("shared", ())} - self._language.built_in
+        known.update(dict.fromkeys(shared, ""))
         known.update((scope.name.encode(), scope.key) for scope in reversed(self._scopes) if scope.on_top)
         for statement in importing:
             known.update(dict.fromkeys(statement.names - known.keys(), ""))

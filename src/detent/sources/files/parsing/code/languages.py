@@ -8,8 +8,9 @@ which, in captures that mean the same in every language:
   decorators; a `header` does too, and to its signature. `import` is a statement that imports.
 - `name` is a place where something may be named, `call` the name of what is called, `invocation` a call whose name is
   in a field of it, `base` what a class inherits from. `bind` is a name given to a parameter or a variable, `constant`
-  one at the top of the file, `free` one that is not bound although it is assigned. `skip` is what looks like a name and
-  is none. `comment` and `attribute` are what may stand above a scope.
+  one at the top of the file, `shared` one that another file of the package may define, `free` one that is not bound
+  although it is assigned. `skip` is what looks like a name and is none. `comment` and `attribute` are what may stand
+  above a scope.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ _QUERIES = Path(__file__).parent / "queries"
 _CLASSES = frozenset(
     {"class", "struct", "union", "enum", "interface", "trait", "impl", "record", "annotation", "concept"}
 )
+_GO_TYPES = (
+    b"any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string uint "
+    b"uint8 uint16 uint32 uint64 uintptr"
+)
 _NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 _DOTTED = re.compile(_NAME + rb"(?:\s*(?:\.|::|->|\?\.)\s*#?" + _NAME + rb")*")
 _RUBY_DOTTED = re.compile(_NAME + rb"(?:\s*(?:&?\.|::)\s*" + _NAME + rb")*[?!]?")
@@ -69,6 +74,8 @@ class Language:
     callee: str = ""
     """The field of an `invocation` that ends the name of what is called."""
     dotted: re.Pattern[bytes] = _DOTTED
+    built_in: frozenset[bytes] = frozenset()
+    """Types that no file has to define."""
 
     @cached_property
     def grammar(self) -> tree_sitter.Language:
@@ -135,7 +142,7 @@ _TYPESCRIPT, _TSX = (
         ("tsx", tree_sitter_typescript.language_tsx),
     )
 )
-_GO = Language("go", "Go", "go", tree_sitter_go.language, ("go",), go.imports)
+_GO = Language("go", "Go", "go", tree_sitter_go.language, ("go",), go.imports, built_in=frozenset(_GO_TYPES.split()))
 _RUST = Language(
     "rust",
     "Rust",

@@ -20,7 +20,7 @@ def imports(node: Node, source: Source) -> Iterator[Import]:
     else:
         bound = _declared(node, source)
     for module, name, alias in bound:
-        yield Import(module, name, alias, line)
+        yield Import(module, name, alias, line, exported=node.type == "export_statement")
 
 
 def _declared(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:

@@ -1,6 +1,7 @@
 ; Where Go names, calls and binds something.
 (comment) @comment
 [(identifier) (type_identifier) (package_identifier)] @name
+(type_identifier) @shared
 (package_clause (package_identifier) @skip)
 (keyed_element key: (literal_element (identifier) @skip))
 (call_expression function: [(identifier) (selector_expression)] @call)

@@ -1,0 +1,78 @@
+"""What is left to do: whether a worker is needed at all, and when it looks again at what waits for later."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from detent import Done, Handler, Item, Node, Outcome, Retry, Source
+from detent.lifecycle import NODE
+from detent.worker import declare, is_all_done
+from detent.worker.duty import duties
+
+if TYPE_CHECKING:
+    from tests.worker.conftest import Bench
+
+
+def notes() -> Source:
+    def parse(item: Item) -> Outcome:
+        return Done(Node(item.key, f"the text of {item.key}"))
+
+    handlers = [Handler("parsing", parse), Handler("linking", lambda item: Done())]
+    return Source("notes", {"Note": NODE}, handlers)
+
+
+async def all_done(bench: Bench, source: Source, **flags: Any) -> bool:
+    kinds = await declare(bench.store, [source])
+    return await is_all_done(bench.store, duties([source], kinds, bench.settings(**flags)))
+
+
+async def test_nothing_is_left_when_all_is_done_until_there_is_something_new(bench: Bench) -> None:
+    source = notes()
+    await bench.add(source, "a", "b", label="Note")
+    assert not await all_done(bench, source)
+    await bench.run(source)
+    assert await all_done(bench, source)
+    await bench.add(source, "c", label="Note")
+    assert not await all_done(bench, source)
+
+
+async def test_another_model_is_something_to_do(bench: Bench) -> None:
+    source = notes()
+    await bench.add(source, "a", label="Note")
+    await bench.run(source)
+    smaller: dict[str, Any] = {"embedding__dimensions": 64}
+    assert not await all_done(bench, source, **smaller)
+    await bench.run(source, **smaller)
+    assert await all_done(bench, source, **smaller)
+    assert not await all_done(bench, source)
+
+
+async def test_texts_that_are_not_in_the_index_yet_are_something_to_do(bench: Bench) -> None:
+    source = notes()
+    await bench.add(source, "a", label="Note")
+    await bench.run(source)
+    async with bench.store.database.connection() as connection:
+        await connection.execute("INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM node")
+    assert not await all_done(bench, source)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_what_is_due_before_the_next_look_is_taken_when_it_is_due(bench: Bench, times: int) -> None:
+    tried: list[float] = []
+
+    def flaky(item: Item) -> Outcome:
+        tried.append(time.monotonic())
+        return (
+            Retry("not yet", retry_after=0.2) if len(tried) <= times else Done(Node("a", "a text that is long enough"))
+        )
+
+    source = Source("notes", {"Note": NODE}, [Handler("parsing", flaky, max_attempts=10), notes().handlers[1]])
+    await bench.add(source, "a", label="Note")
+    async with asyncio.timeout(30):
+        await bench.run(source, worker__poll_seconds=3600)
+    assert len(tried) == times + 1
+    assert await bench.states() == {"a": "ready"}
