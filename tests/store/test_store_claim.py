@@ -253,3 +253,12 @@ async def test_an_item_that_was_tried_very_often_does_not_break_its_batch(wiki: 
     assert [(item.key, item.attempt) for item in batch] == [("a", 32767), ("b", 1)]
     await wiki.settle([(item, Retry("again")) for item in batch], RetryPolicy(max_attempts=10**6))
     assert await wiki.tallies.check() == []
+
+
+def test_a_cursor_in_doubt_looks_from_the_beginning_unless_that_takes_long() -> None:
+    for took, again in ((0.07, True), (3.0, False)):
+        cursor = Cursor()
+        cursor.remember(100.0, 100.0 + took, {1: (0, 7)})
+        assert cursor.position(1, 100.5 + took) == (0, 7)
+        cursor.doubt()
+        assert (cursor.position(1, 100.5 + took) != (0, 7)) is again

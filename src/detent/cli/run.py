@@ -154,13 +154,13 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     if not declared:
         session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
     _require_stages(opened, project, sources)
-    kinds = await declare(opened.store, sources)
-    found = duties(sources, kinds, opened.settings)
-    if not found:
-        raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
     failures: Sequence[DiscoveryFailed] = ()
     with display(session.err) as shown:
         async with recruiting() as recruits:
+            kinds = await declare(opened.store, sources)
+            found = duties(sources, kinds, opened.settings)
+            if not found:
+                raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
             if plan.until_idle or plan.watch:
                 failures = await _discover(opened, sources, shown)
             shift = Shift(opened, _crew(opened, project, found, plan, recruits), found, shown)

@@ -5,7 +5,8 @@ table. The package does the same with arrays padded to the longest text of a bat
 time on turning spaces into `▁`. Here each text adds its own rows, and the spaces are replaced beforehand. The vectors
 are the same, at two to four times the speed, and a test holds them together.
 
-The package itself is not imported: it would set up the program's logging.
+The package itself is not imported: it would set up the program's logging. Nor is numpy, until something is embedded:
+who only wants to know which model it is need not wait for that.
 """
 
 from __future__ import annotations
@@ -16,11 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from detent.configuration import EmbeddingSettings
 from detent.embedding.provider import Provider, Vectors
-from detent.embedding.vectors import normalised
 from detent.errors import InvalidSetting, ModelUnavailable
 
 if TYPE_CHECKING:
@@ -62,6 +60,10 @@ class WordLlama(Provider):
         self._loaded: Model | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        from detent.embedding.vectors import normalised
+
         model = self._model()
         sums = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for start in range(0, len(texts), BATCH_SIZE):
@@ -94,6 +96,7 @@ def _dimensions(settings: EmbeddingSettings) -> int:
 
 
 def _load(dimensions: int) -> Model:
+    import numpy as np
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
@@ -126,4 +129,4 @@ def _spaced(text: str, special: tuple[str, ...]) -> str:
 
 def _add_up(table: Vectors, tokens: list[int], into: Vectors) -> None:
     for start in range(0, len(tokens), TOKENS_AT_ONCE):
-        into += np.add.reduce(table.take(tokens[start : start + TOKENS_AT_ONCE], axis=0), axis=0)
+        into += table.take(tokens[start : start + TOKENS_AT_ONCE], axis=0).sum(axis=0)

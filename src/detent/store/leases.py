@@ -19,6 +19,7 @@ _SHARE_OF_TIME_SPENT_LOOKING = 0.05
 _LONGEST_SECONDS = 5.0
 _SHORT_SECONDS = 0.05
 """A look in vain that took no longer is repeated whenever a worker asks: it may have been told of new work."""
+_DOUBTFUL_SECONDS = 0.2
 _MOST_ATTEMPTS = 2**15 - 1
 _LEASES_AT_ONCE = 100
 
@@ -53,6 +54,12 @@ class Cursor:
 
     positions: dict[int, tuple[int, int]] = field(default_factory=dict)
     trusted_until: float = 0.0
+    took: float = 0.0
+
+    def doubt(self) -> None:
+        """There is work that was not found: look from the beginning again, unless that takes long."""
+        if self.took < _DOUBTFUL_SECONDS:
+            self.trusted_until = 0.0
 
     def position(self, kind: int, now: float) -> tuple[int, int]:
         return self.positions.get(kind, _NOWHERE) if now < self.trusted_until else _FROM_THE_BEGINNING
@@ -61,6 +68,7 @@ class Cursor:
         took = ended - began
         if began >= self.trusted_until:
             self.positions.clear()
+            self.took = took
             looks_again_at_once = not positions and took < _SHORT_SECONDS
             trusted = min(took / _SHARE_OF_TIME_SPENT_LOOKING, _LONGEST_SECONDS)
             self.trusted_until = 0.0 if looks_again_at_once else ended + trusted

@@ -41,6 +41,10 @@ class Reservations:
             self._held |= taken
             return taken
 
+    def holds(self, number: UUID) -> bool:
+        """Whether this process has a text."""
+        return number in self._held
+
     def free(self, hashes: Iterable[UUID]) -> None:
         """What was reserved is done; others are told with the next call."""
         self._over |= self._held.intersection(hashes)

@@ -3,8 +3,9 @@
 A worker (`worker`) claims items, its hands (`hands`) call the handlers as tasks (`tasks`) or in threads
 (`jobs`), its settler (`settler`) writes the outcomes. Beside it, in another process, its keeper (`keeper`)
 renews the leases and gives up what hangs; the two share a board (`board`). A crew (`crew`) is several worker
-processes (`process`) under one keeper, as the command line runs them; a program that works by itself
-(`in_process`) has its keeper in a process beside it (`keeping`). Nothing here knows SQL.
+processes (`process`), the first of which may have been started before (`recruit`), under one keeper, as the command
+line runs them; a program that works by itself (`in_process`) has its keeper in a process beside it (`keeping`).
+Nothing here knows SQL.
 """
 
 from detent.worker.crew import Crew

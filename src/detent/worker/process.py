@@ -69,7 +69,12 @@ async def _stop_when(ending: asyncio.Event, worker: Worker) -> None:
 
 def _import_ahead() -> None:
     """Import what nearly every worker needs: it may be a while until it is told what to do."""
-    for name in ("detent.embedding.wordllama", "detent.sources.files.source", "detent.sources.files.parsing.markdown"):
+    for name in (
+        "numpy",
+        "detent.embedding.wordllama",
+        "detent.sources.files.source",
+        "detent.sources.files.parsing.markdown",
+    ):
         importlib.import_module(name)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 SUPERSEDED = "to be embedded with another model, by another worker"
 
-_ELSEWHERE_SECONDS = 0.5
-"""After that, a text that is being embedded elsewhere is looked at again."""
+_HERE_SECONDS, _ELSEWHERE_SECONDS = 0.1, 0.5
+"""After that, a text is looked at again that is being embedded in another batch of this worker, or by another one."""
 
 
 class Supplies:
@@ -71,8 +71,10 @@ class Supplies:
             known = await self._store.vectors.known(model, list(hashes)) if model else set()
             self._reservations.free(known)
             elsewhere = hashes - reserved - known
-            waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
-            await self._give_back(waiting, "the same text is being embedded", _ELSEWHERE_SECONDS)
+            waiting = [(item, item.passage.hash) for item in items if item.passage and item.passage.hash in elsewhere]
+            for is_here, seconds in ((True, _HERE_SECONDS), (False, _ELSEWHERE_SECONDS)):
+                given_back = [item for item, number in waiting if self._reservations.holds(number) is is_here]
+                await self._give_back(given_back, "the same text is being embedded", seconds)
         except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
             self._reservations.free(reserved)
             raise

@@ -250,7 +250,11 @@ class Worker:
         left = await patiently(self._left, unless=self._stopped)
         ended = time.monotonic()
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
-        self._first_due = datetime.now(UTC) if left.now else left.first_due
+        self._first_due = left.first_due
+        if left.now:
+            self._first_due = datetime.now(UTC)
+            for cursor in self._cursors.values():
+                cursor.doubt()
         late = not wait_for_later and self._seconds_until_due() > _SOON_SECONDS
         finished = left.nothing or (late and not left.now and not left.working)
         if finished and not self._tended:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -53,6 +53,10 @@ class Entry:
     @property
     def key(self) -> str:
         return key_of(self.path)
+
+
+def _name(listed: tuple[os.DirEntry[str], bool]) -> str:
+    return listed[0].name
 
 
 def key_of(path: str) -> str:
@@ -107,25 +111,28 @@ class Folder:
     def entries(self, path: str) -> list[Entry]:
         """What is in a folder and not ignored, by name."""
         try:
-            with os.scandir(self.at(path)) as found:
-                names = sorted((each.name, each.is_dir(follow_symlinks=False)) for each in found)
+            with os.scandir(self.at(path)) as listed:
+                found = sorted(((each, each.is_dir(follow_symlinks=False)) for each in listed), key=_name)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             reason = f"The folder {self.at(path)} cannot be read: {error.strerror or error}."
             raise FolderAway(f"{reason} What is known of it stays; --exclude leaves it out.") from error
         base = "" if path == "." else f"{path}/"
-        kept = [f"{base}{name}" for name, is_folder in names if not self._is_ignored(base, name, is_folder)]
-        return [entry for entry in map(self.entry, kept) if self._is_included(entry)]
+        kept = [each for each, is_folder in found if not self._is_ignored(base, each.name, is_folder)]
+        entries = [self._entry(f"{base}{each.name}", partial(each.stat, follow_symlinks=False)) for each in kept]
+        return [entry for entry in entries if self._is_included(entry)]
 
     def entry(self, path: str) -> Entry:
         """What the file system says of one path."""
-        full = self.at(path)
+        return self._entry(path, self.at(path).lstat)
+
+    def _entry(self, path: str, look: Callable[[], os.stat_result]) -> Entry:
         try:
-            own = full.lstat()
+            own = look()
             if not stat.S_ISLNK(own.st_mode):
                 return Entry(path, own, self._reason(path, own))
-            return self._linked(path, full)
+            return self._linked(path, self.at(path))
         except OSError as error:
             return Entry(path, None, f"It cannot be looked at: {error.strerror or error}.")
 

@@ -17,12 +17,19 @@ from detent.sources.source import Handler, Source
 ENTRIES = (FILE, IMAGE, DIRECTORY)
 PARTS = ("MarkdownSection", "Section", "Scope", "Page", "Passage", "Library", "Address")
 
+_AT_ONCE = 2
+"""Parsing is Python's own work, and files are near: more threads would only wait for each other. With two, a large file
+does not hold up the small ones."""
+
 
 def make(name: str, settings: Mapping[str, Any]) -> Source:
     """A folder as a source: every entry is an item that is parsed and linked, and brings its parts with it."""
     given = FolderSettings.of(settings)
     handling = Handling(given)
-    handlers = [Handler("parsing", handling.parse, reads="node"), Handler("linking", handling.link, reads="node")]
+    handlers = [
+        Handler(state, function, reads="node", concurrency=_AT_ONCE)
+        for state, function in (("parsing", handling.parse), ("linking", handling.link))
+    ]
     lifecycles = {**dict.fromkeys(ENTRIES, NODE), **dict.fromkeys(PARTS, PASSAGE)}
     return Source(
         name,

@@ -188,9 +188,9 @@ WITH written AS (
          AS line (item_id, title, text, properties, hash)
     WHERE NOT EXISTS (SELECT FROM node WHERE node.item_id = line.item_id)
     ON CONFLICT (item_id) DO NOTHING
-    RETURNING text_id
+    RETURNING text_id, title <> '' OR text <> '' AS has_words
 )
-INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM written;
+INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM written WHERE has_words;
 
 -- name: read_nodes
 -- The content of items.

@@ -63,13 +63,12 @@ def _address(gathered: Gathered, part: str, target: SplitResult) -> None:
     """An address on the web, without the fragment and without the name and password of a user; or one of mail."""
     if target.scheme == "mailto":
         if "@" in target.path:
-            gathered.address(part, f"mailto:{target.path}", target.path)
+            gathered.address(part, f"mailto:{target.path}")
     elif target.scheme in {"http", "https"}:
         host = target.netloc.rpartition("@")[2].lower()
         if host.split() == [host]:
-            title = host.partition(":")[0] if not host.startswith("[") else host
             asked = f"?{target.query}" if target.query else ""
-            gathered.address(part, f"{target.scheme}://{host}{target.path}{asked}", title)
+            gathered.address(part, f"{target.scheme}://{host}{target.path}{asked}")
 
 
 def _path(own: str, target: SplitResult) -> str | None:

@@ -84,14 +84,15 @@ class Gathered:
 
     def library(self, ecosystem: str, name: str) -> None:
         """Say that the file imports something that is not of this project."""
-        if ".." not in name:
+        if name and ".." not in name:
             self._mention("", IMPORTS, LIBRARY, f"{ecosystem}:{name}", name)
 
-    def address(self, part: str, url: str, title: str) -> None:
-        self._mention(part, LINKS_TO, ADDRESS, url, title)
+    def address(self, part: str, url: str) -> None:
+        """Refer to an address. Its key says all there is to say: nobody searches for one by words."""
+        self._mention(part, LINKS_TO, ADDRESS, url, "")
 
     def _mention(self, part: str, type_: str, label: str, key: str, title: str) -> None:
-        if title and is_key(key):
+        if is_key(key):
             self._mentions.setdefault((label, key), Mention(label, key, Node(title)))
             self._refer(part, Reference(type_, label, key))
 

@@ -61,6 +61,7 @@ class Roots:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
+        self._base = str(folder.root)
         self._nearest: dict[tuple[str, str], str] = {}
         self._packages: dict[str, str] = {}
         self._roots: dict[tuple[str, ...], Root] = {}
@@ -219,7 +220,7 @@ class Roots:
 
     def _is(self, mode: Callable[[int], bool], path: str) -> bool:
         try:
-            return mode(self._folder.at(path).lstat().st_mode)
+            return mode(os.lstat(f"{self._base}/{path}").st_mode)
         except (OSError, ValueError):
             return False
 
