@@ -285,3 +285,16 @@ async def test_items_that_claim_a_key_at_the_same_time_are_all_settled(wiki: Sto
     for winner in names[:3]:
         assert led(query) == {"d": winner}
         await wiki.remove("wiki", "Article", [winner])
+
+
+async def test_a_node_written_in_the_same_moment_as_a_claim_on_its_key_goes_before_that(
+    wiki: Store, query: Query
+) -> None:
+    """Neither of the two that write them sees what the other has not committed yet."""
+    for line in ("real", "other:real>other"):
+        await say(wiki, line)
+    await links_to(wiki, "real")
+    query("UPDATE alias_claim SET to_key = said_key WHERE key = 'real'")
+    assert [row.target for row in query(EDGES)] == ["real"]
+    await say(wiki, "-real")
+    assert [row.target for row in query(EDGES)] == ["other"]

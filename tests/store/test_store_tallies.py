@@ -169,14 +169,14 @@ async def test_checking_and_repairing_hold_nobody_up(database: str, wiki: Store,
 async def test_what_waits_for_later_is_counted_with_its_first_time(wiki: Store, tick: Tick) -> None:
     await wiki.add("wiki", "Article", "abc")
     kind = await wiki.kinds.get("wiki", "Article")
-    assert await wiki.tallies.later([(kind, "discovered")]) == (0, None)
+    assert await wiki.tallies.later([(kind, "discovered")]) == (0, None, None)
     items = await wiki.claim(ARTICLES, owner="w", limit=2)
     waits = [(item, Retry("later", retry_after=60 * n)) for n, item in enumerate(items, 1)]
     await wiki.settle(waits)
-    count, first = await wiki.tallies.later([(kind, "discovered")])
+    count, first, seconds = await wiki.tallies.later([(kind, "discovered")])
     assert count == 2
     assert first is not None
-    assert (first - tick(0)).total_seconds() == 60
+    assert (first - tick(0)).total_seconds() == seconds == 60
 
 
 async def test_rounds_of_work_do_not_bloat_the_tables(wiki: Store, query: Query) -> None:

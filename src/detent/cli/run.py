@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+_AGAIN_SECONDS = 10.0
 _SECTIONS = ("worker", "retry", "handlers")
 """The sections of the settings for which a crew has flags."""
 
@@ -293,15 +294,19 @@ async def _keep_up(opened: Connected, source: Source, shown: Display) -> None:
 
 
 async def _discover_again(opened: Connected, source: Source, shown: Display) -> None:
-    """What fails now is tried again with the next change."""
+    """What fails now is tried again after a while."""
+    import asyncio
+
     from detent.application.discovery import discover
     from detent.errors import DetentError
 
-    try:
-        discovered = await discover(opened.store, [source])
-    except DetentError as error:
-        shown.say(str(error))
-        return
+    while True:
+        try:
+            discovered = await discover(opened.store, [source])
+            break
+        except DetentError as error:
+            shown.say(str(error))
+            await asyncio.sleep(_AGAIN_SECONDS)
     for told in [_told(discovered), *map(str, discovered.failures)]:
         if told:
             shown.say(told)

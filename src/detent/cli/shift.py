@@ -11,7 +11,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Coroutine, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from detent.application.connecting import Connected
@@ -129,8 +129,7 @@ class Shift:
     async def _count_later(self) -> None:
         tallies = self._opened.store.tallies
         waits = [await tallies.later([place]) for place in self._progress.places]
-        now = datetime.now(UTC)
-        self._later = [Later(count, (first - now).total_seconds() if first else 0.0) for count, first in waits]
+        self._later = [Later(count, seconds or 0.0) for count, _, seconds in waits]
 
     async def _wait_for_database(self, away: DatabaseAway) -> None:
         if not self.away:

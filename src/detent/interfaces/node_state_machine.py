@@ -106,10 +106,12 @@ class NodeStateMachine:
         project_id: str | None = None,
         limit: int | None = None,
         error_type: str | None = None,
+        parts: bool = True,
     ) -> list[NodeStateInfo]:
         """The nodes in a state, in the order in which they would be worked on; with `error_type` those in `error`
-        that failed like that."""
-        return self._db.wait(self._list(state, label, project_id, limit, error_type))
+        that failed like that; without `parts`, none that came with another, such as a section."""
+        lifecycles = _LIFECYCLES if parts else (NODE,)
+        return self._db.wait(self._list(state, label, project_id, limit, error_type, lifecycles=lifecycles))
 
     def get_node(self, node_uuid: str, node_label: str | None = None) -> NodeStateInfo | None:
         """One node's state and properties, or None if there is no such node."""
@@ -213,7 +215,14 @@ class NodeStateMachine:
         return sorted(self._held.pop(number).key for number in lost)
 
     async def _list(
-        self, state: str, label: str | None, project_id: str | None, limit: int | None, error_type: str | None
+        self,
+        state: str,
+        label: str | None,
+        project_id: str | None,
+        limit: int | None,
+        error_type: str | None,
+        *,
+        lifecycles: Sequence[Lifecycle],
     ) -> list[NodeStateInfo]:
         if state not in NODE.states:
             raise unknown("state of a node", state, NODE.states)
@@ -222,7 +231,8 @@ class NodeStateMachine:
         await self._recover()
         found: list[Listed] = []
         for kind in await self._kinds(project_id, label):
-            if not _can_be(kind.lifecycle, state, error_type):
+            is_meant = kind.lifecycle.name in {lifecycle.name for lifecycle in lifecycles}
+            if not is_meant or not _can_be(kind.lifecycle, state, error_type):
                 continue
             mark: str | None = None
             while limit is None or len(found) < limit:

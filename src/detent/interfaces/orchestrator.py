@@ -124,7 +124,7 @@ class IngestionOrchestrator:
     def _drive(self, stage: _Stage, work: Work) -> tuple[int, int]:
         """Take the nodes that wait through one stage, one by one; returns how many were done and how many failed."""
         done = failed = 0
-        for node in self.machine.get_nodes_by_state(stage.waiting):
+        for node in self.machine.get_nodes_by_state(stage.waiting, parts=False):
             if not self.machine.transition(node.uuid, node.label, stage.working):
                 continue  # another program was faster
             try:
@@ -138,7 +138,7 @@ class IngestionOrchestrator:
         return done, failed
 
     def _skip(self) -> int:
-        waiting = self.machine.get_nodes_by_state(_EMBEDDING.waiting)
+        waiting = self.machine.get_nodes_by_state(_EMBEDDING.waiting, parts=False)
         return self.machine.transition_batch(
             [_move(node, "skip") for node in waiting if not self.needs_embedding(node)]
         )

@@ -21,6 +21,7 @@ class Done:
     of the other keys it is known by: what is not in them any more leaves the graph. None leaves those it has.
     Among `aliases` may also be what the item says about other keys than its own, as `Alias`. `alias_of`: this item is
     nothing but another key of the item with that key (a wiki's redirect); what it had of its own leaves the graph.
+    `emptied`: it has nothing of its own any more, and what it had leaves the graph.
     `mentions` are nodes that many may name. `to` names the state after success where the lifecycle has several.
     """
 
@@ -35,7 +36,13 @@ class Done:
     mentions: Sequence[Mention] = ()
     aliases: Sequence[str | Alias] | None = None
     alias_of: str | None = None
+    emptied: bool = False
     embedding: Embedding | None = None
+
+    @property
+    def leaves(self) -> bool:
+        """Whether all that the item had of its own leaves the graph."""
+        return self.emptied or self.alias_of is not None
 
     @property
     def carries_data(self) -> bool:
@@ -45,7 +52,7 @@ class Done:
             or self.references is not None
             or self.children is not None
             or self.aliases is not None
-            or self.alias_of is not None
+            or self.leaves
             or self.embedding is not None
             or self.checkpoint is not None
             or self.mentions

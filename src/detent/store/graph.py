@@ -97,7 +97,7 @@ class Graph:
             raise KindGone(foreign[gone[0]])
         if any(done.mentions for _, done in produced):
             await fetch(connection, "lock_mentions", {"lock": MENTIONS_LOCK})
-        parents = [item for item, done in produced if done.children is not None or done.alias_of is not None]
+        parents = [item for item, done in produced if done.children is not None or done.leaves]
         if not parents:
             return Family()
         return await hold(connection, parents, [each.name for each in await self._offspring(produced)], tokens)
@@ -110,10 +110,9 @@ class Graph:
         await remove_held(connection, self._kinds, plan.gone)
         await self._tell_changed(connection, plan, family)
         await self._write_nodes(connection, plan)
-        aliases = [item.id for item, done in produced if done.alias_of is not None]
-        if aliases:
-            await fetch(connection, "drop_nodes", {"ids": aliases})
-            await fetch(connection, "forget_embeddings", {"ids": aliases})
+        if leaving := [item.id for item, done in produced if done.leaves]:
+            await fetch(connection, "drop_nodes", {"ids": leaving})
+            await fetch(connection, "forget_embeddings", {"ids": leaving})
         await self._write_mentions(connection, produced)
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
@@ -156,12 +155,12 @@ class Graph:
         for item, done in produced:
             if done.node is not None:
                 plan.nodes.append(Line(item.id, done.node, done.node.content_hash))
-            if done.references is not None or done.alias_of is not None:
+            if done.references is not None or done.leaves:
                 plan.links.append((item, item.id, done.references or ()))
         kept = {each.name for each in offspring}
         for each in {each.name: each for each in offspring}.values():
             _plan_child(plan, each, family)
-        parents = [item for item, done in produced if done.children is not None or done.alias_of is not None]
+        parents = [item for item, done in produced if done.children is not None or done.leaves]
         vanished = [row for item in parents for row in family.of(item.id) if (row.kind_id, row.key) not in kept]
         plan.gone = [row for row in family.with_descendants(vanished) if (row.kind_id, row.key) not in kept]
         return plan
@@ -228,7 +227,7 @@ class Graph:
                 if each.key != each.of
             }
             for item, done in produced
-            if done.aliases is not None or done.alias_of is not None
+            if done.aliases is not None or done.leaves
         }
 
     async def _real(self, produced: Produced, offspring: Sequence[Offspring]) -> list[tuple[int, str]]:
@@ -236,7 +235,7 @@ class Graph:
         own = [
             ((await self._kinds.get(item.source, item.label)).id, item.key)
             for item, done in produced
-            if done.node is not None and done.alias_of is None
+            if done.node is not None and not done.leaves
         ]
         return [*own, *(each.name for each in offspring)]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Iterable
 from uuid import UUID
 
@@ -22,14 +23,14 @@ class Reservations:
         self._database = database
         self._connection: Connection | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._held: set[UUID] = set()
+        self._held: dict[UUID, float] = {}
         self._over: set[UUID] = set()
 
     async def take(self, hashes: Iterable[UUID]) -> set[UUID]:
         """Reserve texts; returns those that nobody has, not even another call of this process."""
         async with self._session() as connection:
             await self._end(connection)
-            wanted = {_key(number): number for number in set(hashes) - self._held}
+            wanted = {_key(number): number for number in set(hashes) - self._held.keys()}
             if not wanted:
                 return set()
             try:
@@ -38,16 +39,17 @@ class Reservations:
                 await self.close()
                 return set(wanted.values())
             taken = {wanted[row.key] for row in rows if row.taken}
-            self._held |= taken
+            self._held |= dict.fromkeys(taken, time.monotonic())
             return taken
 
-    def holds(self, number: UUID) -> bool:
-        """Whether this process has a text."""
-        return number in self._held
+    def age(self, number: UUID) -> float | None:
+        """For how many seconds this process has had a text; None if it has not."""
+        since = self._held.get(number)
+        return None if since is None else time.monotonic() - since
 
     def free(self, hashes: Iterable[UUID]) -> None:
         """What was reserved is done; others are told with the next call."""
-        self._over |= self._held.intersection(hashes)
+        self._over |= self._held.keys() & set(hashes)
 
     async def flush(self) -> None:
         """Tell others what is done."""
@@ -65,7 +67,7 @@ class Reservations:
     async def _end(self, connection: Connection) -> None:
         over, self._over = self._over, set()
         if over:
-            self._held -= over
+            self._held = {number: since for number, since in self._held.items() if number not in over}
             await fetch(connection, "end_reservations", {"keys": arrays.integers(map(_key, over))})
 
     @contextlib.asynccontextmanager

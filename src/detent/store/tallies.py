@@ -40,11 +40,12 @@ class Tallies:
         """Add the tally's rows up, if they are many. A duty of workers, harmless at any time."""
         await self._database.fetch("fold", {"lock": LOCK, "many": MANY})
 
-    async def later(self, places: list[tuple[Kind, str]]) -> tuple[int, datetime | None]:
-        """How many items wait for a later time in these states, and when the first of them is due."""
+    async def later(self, places: list[tuple[Kind, str]]) -> tuple[int, datetime | None, float | None]:
+        """How many items wait for a later time in these states, when the first of them is due, and in how many seconds
+        that is."""
         parameters = {"kinds": [kind.id for kind, _ in places], "states": [state for _, state in places]}
         rows = await self._database.fetch("next_wake", parameters)
-        return rows[0].count, rows[0].first
+        return rows[0].count, rows[0].first, rows[0].seconds
 
     async def check(self) -> list[str]:
         """What is wrong with counts, places and leases, a sentence each; nothing in a sound database.

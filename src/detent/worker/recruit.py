@@ -29,14 +29,19 @@ class Recruit:
     async def start(cls) -> Self:
         board = make_descriptor()
         reading, lifeline = os.pipe()
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "detent.worker.process",
-            stdin=subprocess.PIPE,
-            pass_fds=(board, reading),
-            start_new_session=True,
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "detent.worker.process",
+                stdin=subprocess.PIPE,
+                pass_fds=(board, reading),
+                start_new_session=True,
+            )
+        except BaseException:
+            for descriptor in (board, reading, lifeline):
+                os.close(descriptor)
+            raise
         return cls(process, board, reading, lifeline)
 
     def tell(self, spec: Spec) -> None:

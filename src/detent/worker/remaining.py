@@ -19,6 +19,8 @@ class Remaining:
     working: int
     later: int
     first_due: datetime | None
+    due_seconds: float | None = None
+    """How long it is until then, by the database's clock."""
 
     @property
     def nothing(self) -> bool:
@@ -32,12 +34,13 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     waiting = {(kind.source, kind.label, stage.waiting) for kind, stage in places}
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
-    later, first_due = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
+    later, first_due, due_seconds = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
     return Remaining(
         now=max(0, sum(counts.get(place, 0) for place in waiting) - later),
         working=sum(counts.get(place, 0) for place in working),
         later=later,
         first_due=first_due,
+        due_seconds=due_seconds,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from detent.errors import DetentError
 from detent.knowledge import Item
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 SUPERSEDED = "to be embedded with another model, by another worker"
 
 _HERE_SECONDS, _ELSEWHERE_SECONDS = 0.1, 0.5
-"""After that, a text is looked at again that is being embedded in another batch of this worker, or by another one."""
 
 
 class Supplies:
@@ -71,14 +71,18 @@ class Supplies:
             known = await self._store.vectors.known(model, list(hashes)) if model else set()
             self._reservations.free(known)
             elsewhere = hashes - reserved - known
-            waiting = [(item, item.passage.hash) for item in items if item.passage and item.passage.hash in elsewhere]
-            for is_here, seconds in ((True, _HERE_SECONDS), (False, _ELSEWHERE_SECONDS)):
-                given_back = [item for item, number in waiting if self._reservations.holds(number) is is_here]
-                await self._give_back(given_back, "the same text is being embedded", seconds)
+            waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
+            await self._give_back(waiting, "the same text is being embedded", self._patience(elsewhere))
         except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
             self._reservations.free(reserved)
             raise
         return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
+
+    def _patience(self, elsewhere: set[UUID]) -> float:
+        """After how many seconds texts are looked at again that are being embedded by others, or in other batches of
+        this worker: then after as long as these have taken so far."""
+        ages = [self._reservations.age(number) for number in elsewhere]
+        return max(_ELSEWHERE_SECONDS if age is None else max(age, _HERE_SECONDS) for age in ages) if ages else 0.0
 
     async def _give_back(self, items: list[Item], reason: str, delay_seconds: float | None = None) -> None:
         """Items that are somebody else's to embed. What text they have is not theirs to free."""

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
@@ -29,7 +28,10 @@ log = logging.getLogger("detent.worker")
 
 _MOST_UNSETTLED = 10_000
 _SHARE_OF_TIME_SPENT_COUNTING = 0.05
-_MOMENT_SECONDS, _PAST_SECONDS = 0.05, 5.0
+_NEVER = float("inf")
+_MOMENT_SECONDS = 0.05
+"""How long after it is due an item is looked for, since it is then for certain."""
+_PAST_SECONDS = 5.0
 _SOON_SECONDS = 1.0
 """What is due as soon as that is waited for in any case: it may only be that the same text is being embedded."""
 _LAST_SECONDS = 10.0
@@ -73,7 +75,7 @@ class Worker:
         self._tended = False
         self._next_count = 0.0
         self._put_off = False
-        self._first_due: datetime | None = None
+        self._due_at = _NEVER
 
     @property
     def retiring(self) -> bool:
@@ -250,9 +252,8 @@ class Worker:
         left = await patiently(self._left, unless=self._stopped)
         ended = time.monotonic()
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
-        self._first_due = left.first_due
+        self._due_at = ended + (0.0 if left.now else left.due_seconds if left.due_seconds is not None else _NEVER)
         if left.now:
-            self._first_due = datetime.now(UTC)
             for cursor in self._cursors.values():
                 cursor.doubt()
         late = not wait_for_later and self._seconds_until_due() > _SOON_SECONDS
@@ -282,12 +283,10 @@ class Worker:
         heard.clear()
 
     def _seconds_until_due(self) -> float:
-        """How long it is until an item that waits for later is due, and a moment: clocks differ. One that is long past
-        is not due yet where it counts, and is left to the next look."""
-        if self._first_due is None:
-            return float("inf")
-        seconds = (self._first_due - datetime.now(UTC)).total_seconds()
-        return max(seconds, 0.0) + _MOMENT_SECONDS if seconds > -_PAST_SECONDS else float("inf")
+        """How long it is until an item that waits for later is due, and a moment. One that has been due for long, and
+        was not found, is left to the next look."""
+        seconds = self._due_at - time.monotonic()
+        return max(seconds, 0.0) + _MOMENT_SECONDS if seconds > -_PAST_SECONDS else _NEVER
 
     async def _wind_down(self, grace_seconds: float) -> None:
         """Give back what was not begun, let the rest finish within the grace period, give back the rest."""

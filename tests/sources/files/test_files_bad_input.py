@@ -105,6 +105,37 @@ def test_what_can_be_had_of_a_faulty_file_is_there_and_its_faults_are_told(
         assert nodes[key].properties.get("problems"), key
 
 
+def test_a_folder_whose_name_is_no_utf8_is_read_like_any_other(tmp_path: Path, database: str) -> None:
+    odd = Path(os.fsdecode(bytes(tmp_path) + b"/odd\xff"))
+    odd.mkdir()
+    for path in (odd / "inside.md", tmp_path / "zzz.md"):
+        path.write_text("# Title\n\nA text that is long enough.\n")
+    with detent.open(database=database, sources=make("docs", FolderSettings(tmp_path).as_data())) as db:
+        db.run(wait=False)
+        states = {item.key: item.state for item in db.items().items}
+    assert {"odd\\xff": "skip", "odd\\xff/inside.md#title": "ready", "zzz.md#title": "ready"}.items() <= states.items()
+
+
+@pytest.mark.parametrize("instead", ["link", "pipe"])
+def test_a_file_that_is_left_out_later_leaves_the_graph_of_a_fresh_reading(
+    tmp_path: Path, make_database: Callable[[], str], instead: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.md").write_text("# One\n\nA text that is long enough.\n\n## Two\n\nAnother text of that kind.\n")
+    (root / "b.md").write_text("# Other\n\nSee [one](a.md#two), which is a good text.\n")
+    digests = []
+    first = make_database()
+    for database in (first, first, make_database()):
+        with detent.open(database=database, sources=make("docs", FolderSettings(root).as_data())) as db:
+            db.run(wait=False)
+            digests.append(db.graph.digest())
+        if len(digests) == 1:
+            (root / "a.md").unlink()
+            (root / "a.md").symlink_to(tmp_path) if instead == "link" else os.mkfifo(root / "a.md")
+    assert digests[0] != digests[1] == digests[2]
+
+
 def test_a_file_that_vanishes_and_one_that_may_not_be_read_end_in_error(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from detent.sources.files.folder import Folder, FolderAway
+from detent.knowledge import Skipped
+from detent.sources.files.folder import Folder, FolderAway, path_of
+from detent.sources.files.reading import read
 from detent.sources.files.settings import FolderSettings
 
 
@@ -99,21 +102,62 @@ def test_any_name_has_a_key_of_its_own(tmp_path: Path) -> None:
     assert set(keys) == {".", "line\nbreak.md", "bad\\xff.md", "ü.md", "sp ace.md", "back\\slash.md", "ö\\xfe"}
     for key in keys:
         key.encode()
-    assert [folder(tmp_path).path_of(entry.key) for entry, _ in folder(tmp_path).walk()] == [
+    assert [path_of(entry.key) for entry, _ in folder(tmp_path).walk()] == [
         entry.path for entry, _ in folder(tmp_path).walk()
     ]
 
 
-def test_a_folder_that_cannot_be_read_has_nothing_in_it(tmp_path: Path) -> None:
-    make(tmp_path, "locked/a.md", "b.md")
-    if os.geteuid() == 0:
-        (tmp_path / "locked" / "a.md").unlink()
-        (tmp_path / "locked").rmdir()
-        assert folder(tmp_path).entries("locked") == []
-    else:
-        (tmp_path / "locked").chmod(0)
-        assert set(named(tmp_path)) == {".", "b.md", "locked"}
-        (tmp_path / "locked").chmod(0o700)
+def test_a_folder_that_cannot_be_read_is_told_when_all_others_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "locked/a.md", "z/b.md")
+    scan = os.scandir
+
+    def refuse(path: Path) -> object:
+        if path.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = []
+    with pytest.raises(FolderAway, match="locked cannot be read: Permission denied"):
+        for entry, _ in folder(tmp_path).walk():
+            found.append(entry.key)
+    assert found == [".", "locked", "z", "z/b.md"]
+
+
+def test_names_that_look_like_escaped_bytes_are_no_others(tmp_path: Path) -> None:
+    names = [b"z\xff", rb"z\xff", rb"z\x5cxff", rb"\x2e\x2e\x2fsecret", rb"a\b"]
+    for name in names:
+        Path(os.fsdecode(bytes(tmp_path) + b"/" + name)).write_text("x")
+    keys = [entry.key for entry, _ in folder(tmp_path).walk()]
+    assert len(set(keys)) == 1 + len(names)
+    assert {os.fsencode(path_of(key)) for key in keys} == {b".", *names}
+
+
+def test_a_path_that_is_too_long_for_a_key_is_named_and_left_out(tmp_path: Path) -> None:
+    deep = bytes(tmp_path)
+    for _ in range(3):
+        deep += b"/" + b"\xff" * 250
+        Path(os.fsdecode(deep)).mkdir()
+    found = {entry.key: entry.reason for entry, _ in folder(tmp_path).walk()}
+    assert max(len(key.encode()) for key in found) <= 2000
+    assert list(found.values()) == ["", "", "Its path is too long."]
+
+
+def test_what_a_link_to_an_ignore_file_elsewhere_says_is_not_heeded(tmp_path: Path) -> None:
+    make(tmp_path, "root/a.md")
+    (tmp_path / "elsewhere").write_text("*.md\n")
+    (tmp_path / "root/.gitignore").symlink_to(tmp_path / "elsewhere")
+    assert "a.md" in {entry.key for entry, _ in folder(tmp_path / "root").walk()}
+
+
+def test_a_file_is_not_read_over_a_folder_that_became_a_link_out_of_the_root(tmp_path: Path) -> None:
+    make(tmp_path, "root/sub/x.md", "outside/x.md")
+    given = folder(tmp_path / "root")
+    shutil.rmtree(tmp_path / "root/sub")
+    (tmp_path / "root/sub").symlink_to(tmp_path / "outside")
+    assert read(given, "sub/x.md", 1000) == Skipped("It leads out of the folder.")
 
 
 def test_settings_are_kept_and_read_again(tmp_path: Path) -> None:

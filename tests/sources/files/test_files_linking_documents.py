@@ -100,6 +100,16 @@ def test_an_anchor_in_the_same_file_leads_to_the_section(tmp_path: Path) -> None
     ]
 
 
+@pytest.mark.parametrize(("title", "written"), [("options.foo", "optionsfoo"), ("What's new?", "whats-new")])
+def test_anchors_are_understood_as_on_github(tmp_path: Path, title: str, written: str) -> None:
+    found = linked(tmp_path, "a.md", f"[x](#{written})\n\n## {title}\n")
+    [key] = [part.key for part in parse(f"## {title}\n".encode(), "a.md").parts]
+    assert targets(found) == [("MarkdownSection", f"a.md#{key}")]
+    assert ("a.md#" + written, f"a.md#{key}") in {(each.key, each.of) for each in found.aliases} | {
+        (f"a.md#{key}",) * 2
+    }
+
+
 def test_an_anchor_that_is_written_at_a_heading_counts_before_headings(tmp_path: Path) -> None:
     text = '<p><a href="#two">x</a></p><h1>Two</h1><h1 id="two">Other</h1>'
     assert targets(linked(tmp_path, "a.html", text)) == [("Section", "a.html#other")]

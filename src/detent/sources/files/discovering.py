@@ -20,6 +20,7 @@ from detent.sources.files.parsing import kinds
 from detent.sources.files.parsing.kinds import kind_of
 
 _FRESH_SECONDS = 2.0
+_ROOTS = "roots:"
 
 
 def discover(folder: Folder) -> Iterator[NewItem]:
@@ -39,6 +40,11 @@ def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, 
         return hashlib.sha256(listing.encode()).hexdigest()[:32]
     kind = kind_of(entry.path)
     versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{kinds.MEDIA.version}" if kind is kinds.PLAIN else "")
-    told = f"{status.st_size} {status.st_mtime_ns} {status.st_ino} {versions} {folder.reading}"
+    told = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {versions} {folder.reading}"
     fresh = f" fresh at {now:.6f}" if abs(now - status.st_mtime) < _FRESH_SECONDS else ""
-    return f"{told} {roots.fingerprint(entry.path)}{fresh}"
+    return f"{told} {_ROOTS}{roots.fingerprint(entry.path)}{fresh}"
+
+
+def fingerprint_in(stamp: str) -> str:
+    """What a file's stamp says of what its links depend on elsewhere."""
+    return stamp.partition(_ROOTS)[2].partition(" ")[0]

@@ -6,6 +6,7 @@ Nothing outside of the root is ever looked at, whatever symbolic links say.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -24,7 +25,10 @@ _LARGEST_IGNORE_FILE = 1_000_000
 NEVER = frozenset({".git", ".hg", ".svn", ".detent"})
 """What belongs to other programs, or to Detent itself; it is not even named."""
 
-_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+_ESCAPED = re.compile(rb"\\x(5c|[89a-f][0-9a-f])")
+_LIKE_ESCAPED = re.compile(rb"\\(?=x(?:5c|[89a-f][0-9a-f]))")
+_LONGEST_KEY = 2000
+_TOO_LONG = "Its path is too long."
 _SPECIAL = {
     stat.S_IFIFO: "It is a named pipe.",
     stat.S_IFSOCK: "It is a socket.",
@@ -55,17 +59,26 @@ class Entry:
         return key_of(self.path)
 
 
+def _open_itself(path: str, flags: int) -> int:
+    """Open a file, but not what a symbolic link leads to; and without waiting for a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 def _name(listed: tuple[os.DirEntry[str], bool]) -> str:
     return listed[0].name
 
 
 def key_of(path: str) -> str:
-    """The key of a path. Bytes that are no UTF-8 are written as `\\xff`."""
-    return os.fsencode(path).decode("utf-8", errors="backslashreplace")
+    """The key of a path. Bytes that are no UTF-8 are written as `\\xff`, and what looks like that with `\\x5c` for its
+    backslash, so that no two paths have the same. One that would be too long for a key ends with a number."""
+    key = _LIKE_ESCAPED.sub(rb"\\x5c", os.fsencode(path)).decode("utf-8", errors="backslashreplace")
+    if len(key.encode()) <= _LONGEST_KEY:
+        return key
+    return f"{key[:400]}…{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
-def _path_written_in(key: str) -> str:
-    """The path whose key this is, if bytes in it are written as `\\xff`."""
+def path_of(key: str) -> str:
+    """The path whose key this is. Nothing that a key may have in it leads to another folder."""
     return os.fsdecode(_ESCAPED.sub(lambda escaped: bytes([int(escaped[1], 16)]), key.encode()))
 
 
@@ -84,7 +97,7 @@ class Folder:
 
     def name(self, path: str) -> str:
         """How a file or folder is called."""
-        return self.root.name if path == "." else path.rpartition("/")[2]
+        return key_of(self.root.name if path == "." else path.rpartition("/")[2])
 
     def walk(self) -> Iterator[tuple[Entry, list[Entry]]]:
         """The root and everything in it that is not ignored, each with what is in it; folders before that. If one of
@@ -136,9 +149,9 @@ class Folder:
         except OSError as error:
             return Entry(path, None, f"It cannot be looked at: {error.strerror or error}.")
 
-    def path_of(self, key: str) -> str:
-        """The path that has this key."""
-        return key if os.path.lexists(self.at(key)) else _path_written_in(key)
+    def has(self, descriptor: int) -> bool:
+        """Whether an open file is in this folder, whatever has become of its path since."""
+        return Path(os.path.realpath(f"/proc/self/fd/{descriptor}")).is_relative_to(self._resolved_root)
 
     def at(self, path: str) -> Path:
         return self.root if path == "." else self.root / path
@@ -162,6 +175,8 @@ class Folder:
 
     def _reason(self, path: str, status: os.stat_result) -> str:
         """Why nothing but the name of an entry is taken, "" if more is."""
+        if path_of(key_of(path)) != path:
+            return _TOO_LONG
         if path != "." and path.rpartition("/")[2].startswith(".") and not self._settings.hidden:
             return "It is hidden."
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
@@ -204,9 +219,10 @@ class Folder:
         lines: list[str] = []
         for name in IGNORE_FILES:
             try:
-                file = self.root / folder / name
-                if file.is_file() and file.stat().st_size <= _LARGEST_IGNORE_FILE:
-                    lines += file.read_text(encoding="utf-8", errors="replace").splitlines()
+                with open(self.root / folder / name, "rb", opener=_open_itself) as file:
+                    data = file.read(_LARGEST_IGNORE_FILE + 1)
+                if len(data) <= _LARGEST_IGNORE_FILE:
+                    lines += data.decode("utf-8", errors="replace").splitlines()
             except OSError:
                 continue
         return GitIgnoreSpec.from_lines(lines) if lines else None

@@ -4,15 +4,16 @@ and what all of them are known by; linking writes what the file itself refers to
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference, Skipped
 from detent.knowledge.splitting import split
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
-from detent.sources.files.folder import Folder, FolderAway
+from detent.sources.files.discovering import fingerprint_in
+from detent.sources.files.folder import Folder, FolderAway, key_of, path_of
 from detent.sources.files.labels import DIRECTORY, label_of
 from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.nodes import CONTAINS, children, file_node
@@ -23,6 +24,9 @@ from detent.sources.files.parsing.parsed import Parsed, Unparsable
 from detent.sources.files.reading import Content, read
 from detent.sources.files.settings import FolderSettings
 
+_LOOK_SECONDS = 1.0
+"""How soon the folder is looked at again where it is another one than a stamp says: that may be the older one."""
+
 
 class Handling:
     """What is done with the entries of one folder."""
@@ -30,16 +34,20 @@ class Handling:
     def __init__(self, settings: FolderSettings) -> None:
         self._settings = settings
         self._roots = Roots.of(Folder(settings))
+        self._differing: dict[tuple[str, str], float] = {}
+        """What is known now and what was stamped, where looking again was of no use, and when that was."""
 
     def parse(self, item: Item) -> Outcome:
         """Read an entry, and say what is in it."""
         folder = Folder(self._settings)
-        path = folder.path_of(item.key)
+        path = path_of(item.key)
+        if key_of(path) != item.key:
+            return Skipped("Its path is too long.")
         if item.label == DIRECTORY:
             return _list(folder, path)
         found = read(folder, path, self._settings.most_bytes)
         if isinstance(found, Skipped) and item.node is not None:
-            return self._emptied(item, path, found.reason)
+            return Done(emptied=True, checkpoint=_to_be_linked((), ()), note=found.reason)
         if not isinstance(found, Content):
             return found
         if found.data is None:
@@ -47,11 +55,6 @@ class Handling:
             parsed = Parsed(kind_of(path).name, problems=[problem])
             return self._done(item, parsed, Linked({}, ()), found, f"{found.size} bytes")
         return self._parse(item, path, found.data, self._roots_of(item, path))
-
-    def _emptied(self, item: Item, path: str, reason: str) -> Outcome:
-        """What was read before and is left out now: nothing of it is found any more."""
-        parsed = Parsed(kind_of(path).name, problems=[reason])
-        return replace(self._done(item, parsed, Linked({}, ()), Content(None, 0), reason), note=reason)
 
     def link(self, item: Item) -> Outcome:
         """Write what the file refers to, as parsing found it."""
@@ -63,8 +66,11 @@ class Handling:
 
     def _roots_of(self, item: Item, path: str) -> Roots:
         """What is known of the folder, as it was when the file was stamped or later: it takes a while to find out."""
-        if self._roots.fingerprint(path) not in (item.content_hash or ""):
+        known, stamped = self._roots.fingerprint(path), fingerprint_in(item.content_hash or "")
+        looked = self._differing.get((known, stamped), float("-inf"))
+        if known != stamped and time.monotonic() - looked > _LOOK_SECONDS:
             self._roots = Roots.of(Folder(self._settings))
+            self._differing[self._roots.fingerprint(path), stamped] = time.monotonic()
         return self._roots
 
     def _parse(self, item: Item, path: str, data: bytes, roots: Roots) -> Outcome:
@@ -124,4 +130,4 @@ def _list(folder: Folder, path: str) -> Outcome:
         inside = [Reference(CONTAINS, label_of(each), each.key) for each in folder.entries(path)]
     except FolderAway as error:
         return Failed(str(error), Trouble.FORBIDDEN)
-    return Done(Node(folder.name(path), "", {"path": path}), checkpoint=_to_be_linked(inside, ()))
+    return Done(Node(folder.name(path), "", {"path": key_of(path)}), checkpoint=_to_be_linked(inside, ()))

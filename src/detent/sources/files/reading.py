@@ -43,6 +43,8 @@ def _read(folder: Folder, path: str, most_bytes: int) -> Content | Retry | Skipp
     # Without O_NONBLOCK, a pipe that took the file's place since it was looked at would be waited for.
     with os.fdopen(os.open(folder.at(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         before = os.fstat(file.fileno())
+        if not folder.has(file.fileno()):
+            return Skipped("It leads out of the folder.")
         if not stat.S_ISREG(before.st_mode):
             return Skipped("It is no ordinary file.")
         if before.st_size > most_bytes:

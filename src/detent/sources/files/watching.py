@@ -9,6 +9,7 @@ from watchfiles import DefaultFilter, awatch
 
 from detent.sources.files.folder import NEVER
 
+_FIRST_MS = 1_000
 _PATIENCE_MS = 500
 """Changes that come within this time after each other are told once."""
 
@@ -21,6 +22,18 @@ class _Wanted(DefaultFilter):
 
 
 async def watch(root: Path) -> AsyncIterator[None]:
-    """Tells of changes, some time after the last of several that come together."""
-    async for _ in awatch(root, watch_filter=_Wanted(), debounce=_PATIENCE_MS, recursive=True):
-        yield None
+    """Tells of changes, some time after the last of several that come together; and once at the beginning, of those
+    that came before it was watched."""
+    changes = awatch(
+        root,
+        watch_filter=_Wanted(),
+        debounce=_PATIENCE_MS,
+        recursive=True,
+        rust_timeout=_FIRST_MS,
+        yield_on_timeout=True,
+    )
+    is_first = True
+    async for changed in changes:
+        if changed or is_first:
+            yield None
+        is_first = False

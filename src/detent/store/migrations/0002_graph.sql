@@ -53,7 +53,13 @@ CREATE INDEX alias_target ON alias_claim (kind_id, to_key);
 CREATE INDEX alias_said_key ON alias_claim (kind_id, said_key);
 CREATE INDEX alias_said_by ON alias_claim (said_by);
 
-CREATE VIEW alias AS SELECT kind_id, key, to_key, said_by, said_key FROM alias_claim WHERE to_key IS NOT NULL;
+-- A node that is written in the same moment as the claim on its key is not seen by who writes that, and goes before it
+-- all the same.
+CREATE VIEW alias AS SELECT kind_id, key, to_key, said_by, said_key FROM alias_claim
+WHERE to_key IS NOT NULL AND NOT EXISTS (
+    SELECT FROM item JOIN node ON node.item_id = item.id
+    WHERE item.kind_id = alias_claim.kind_id AND item.key = alias_claim.key AND NOT node.shared
+);
 COMMENT ON VIEW alias IS 'The claims that count: what a key stands for, at most one for each.';
 
 -- `position` orders the edges of one node: its references first, as they were given, then its children.

@@ -96,8 +96,8 @@ ON CONFLICT (item_id) DO UPDATE SET data = excluded.data, at = excluded.at;
 
 -- name: aliased
 -- Whether any of these keys stands for another.
-SELECT alias.key FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)
-JOIN alias ON alias.kind_id = own.kind_id AND alias.key = own.key LIMIT 1;
+SELECT claim.key FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS own (kind_id, key)
+JOIN alias_claim AS claim ON claim.kind_id = own.kind_id AND claim.key = own.key AND claim.to_key IS NOT NULL LIMIT 1;
 
 -- name: said
 -- What items said about keys.

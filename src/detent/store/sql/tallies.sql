@@ -107,8 +107,10 @@ given AS (
 UPDATE item SET token = given.token FROM given WHERE item.id = ANY (given.items);
 
 -- name: next_wake
--- How many items of these kinds and states wait for a later time, and until when the first of them waits.
-SELECT count(*)::bigint AS count, min(not_before) AS first
+-- How many items of these kinds and states wait for a later time, until when the first of them waits, and how long that
+-- is from now.
+SELECT count(*)::bigint AS count, min(not_before) AS first,
+       extract(epoch FROM min(not_before) - clock())::float8 AS seconds
 FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS asked (kind_id, state)
 CROSS JOIN LATERAL (
     SELECT place.not_before FROM place

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.keys import slug
+from detent.sources.files.parsing.keys import github_anchor, slug
 from detent.sources.files.parsing.kinds import kind_of
 from detent.sources.files.parsing.parsed import Link, Parsed, Part
 
@@ -107,9 +107,9 @@ def _anchors(parts: Sequence[Part]) -> dict[str, Part]:
     found = _written(parts)
     times: dict[str, int] = {}
     for part in parts:
-        heading = slug(part.title)
-        number = times[heading] = times.get(heading, -1) + 1
-        found.setdefault(f"{heading}-{number}" if number else heading, part)
+        for heading in {slug(part.title), github_anchor(part.title)}:
+            number = times[heading] = times.get(heading, -1) + 1
+            found.setdefault(f"{heading}-{number}" if number else heading, part)
     return found
 
 
@@ -126,11 +126,12 @@ def _written(parts: Sequence[Part]) -> dict[str, Part]:
 def _tell_anchors(gathered: Gathered, parts: Sequence[Part]) -> None:
     """Say by which anchors other documents mean a section, where these are not its key: of headings that are alike, the
     first has it."""
-    anchors = {slug(anchor): part for anchor, part in _written(parts).items()}
+    anchors = {slug(written): part for written, part in _written(parts).items()}
     for part in parts:
-        anchors.setdefault(slug(part.title), part)
-    for anchor in anchors.keys() - {part.key for part in parts}:
-        gathered.section_alias(anchors[anchor].label, anchor, anchors[anchor].key)
+        for name in {slug(part.title), github_anchor(part.title)}:
+            anchors.setdefault(name, part)
+    for name in sorted(anchors.keys() - {part.key for part in parts}):
+        gathered.section_alias(anchors[name].label, name, anchors[name].key)
 
 
 def _document(gathered: Gathered, links: Sequence[Link], code: Mapping[str, Sequence[str]]) -> None:

@@ -7,12 +7,18 @@ import unicodedata
 
 _LONGEST = 120
 _NO_WORD = re.compile(r"[^\w]+")
+_NO_ANCHOR = re.compile(r"[^\w\- ]")
 
 
 def slug(heading: str) -> str:
     """A heading as the anchors of web pages write it: `Getting started!` is `getting-started`."""
     plain = unicodedata.normalize("NFKC", heading).casefold()
     return _NO_WORD.sub("-", plain).strip("-")[:_LONGEST] or "section"
+
+
+def github_anchor(heading: str) -> str:
+    """A heading as the anchors on GitHub write it: `What's new` is `whats-new`."""
+    return _NO_ANCHOR.sub("", heading.lower()).replace(" ", "-")
 
 
 class Unique:
