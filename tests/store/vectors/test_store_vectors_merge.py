@@ -67,6 +67,24 @@ async def test_four_parts_of_similar_size_become_one(shelf: Shelf, tables: Any) 
     await shelf.check(numbers)
 
 
+async def test_where_many_parts_have_gathered_all_of_them_become_one_at_once(shelf: Shelf) -> None:
+    numbers = await lay(shelf, 7)
+    assert await shelf.vectors.merge(shelf.model, at_least=100)
+    assert shape(await shelf.roles()) == ["fresh 0", "full 700 indexed"]
+    await shelf.check(numbers)
+
+
+async def test_of_many_parts_as_many_become_one_as_fit_into_the_memory(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = await lay(shelf, 7)
+    [row] = await shelf.database.fetch("build_memory")
+    monkeypatch.setattr(merge, "_GRAPH_BYTES", row.bytes // 550)
+    assert await shelf.vectors.merge(shelf.model, at_least=100)
+    assert sorted(shape(await shelf.roles())) == ["fresh 0", "full 100 indexed", "full 100 indexed", "full 500 indexed"]
+    await shelf.check(numbers)
+
+
 async def test_parts_too_large_for_the_memory_stay_apart(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(merge, "_GRAPH_BYTES", 2**30)
     numbers = await lay(shelf, 4)

@@ -155,10 +155,20 @@ async def _worth_gathering(connection: Connection, model: Model, full: Sequence[
     for part in full:
         tiers[int(math.log(part.count or 1, _TOGETHER))].append(part)
     for _, tier in sorted(tiers.items()):
-        together = tier[:_TOGETHER]
-        if len(together) == _TOGETHER and _build_bytes(model, sum(part.count for part in together)) <= row.bytes:
+        together = _that_fit(model, tier, row.bytes)
+        if len(together) >= _TOGETHER:
             return together
     return [part for part in full if part.count and await _is_waste(connection, part)][:1]
+
+
+def _that_fit(model: Model, tier: Sequence[Part], most_bytes: int) -> Sequence[Part]:
+    """As many of these parts as one index can be made of in memory: where many have gathered, all of them, so that none
+    is brought together twice."""
+    count, fitting = 0, 0
+    for part in tier:
+        count += part.count
+        fitting += _build_bytes(model, count) <= most_bytes
+    return tier[:fitting]
 
 
 async def _is_waste(connection: Connection, part: Part) -> bool:
