@@ -22,7 +22,7 @@ from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
 from detent.worker import declare, remaining, work_here
-from detent.worker.configured import to_work_on, with_configured
+from detent.worker.configured import with_configured, with_imported
 from detent.worker.duty import duties
 from detent.worker.patience import patiently
 
@@ -254,7 +254,7 @@ class AsyncDetent:
         is raised at the end; its `report` is the one that would have been returned.
         """
         found = await self._discover()
-        sources = await to_work_on(self.store, self.sources)
+        sources = await with_imported(self.store, await self._sources())
         kinds = await declare(self.store, sources)
         async with work_here(self.store, sources, self.settings, server=self._own_server) as worker:
             await worker.run(until_idle=True, wait_for_later=wait)

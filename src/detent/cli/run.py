@@ -142,16 +142,15 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
     from detent.worker import declare, is_all_done
-    from detent.worker.configured import to_work_on, with_configured
+    from detent.worker.configured import with_configured, with_imported
     from detent.worker.duty import duties, waits_to_be_embedded
     from detent.worker.recruit import recruiting
 
     project = _project(opened)
-    modules = _declared(opened, project)
-    declared = await with_configured(opened.store, modules)
+    declared = await with_configured(opened.store, _declared(opened, project))
     if not declared and not await waits_to_be_embedded(opened.store):
         return await _without_sources(session, opened, project, plan)
-    sources = await to_work_on(opened.store, modules)
+    sources = await with_imported(opened.store, declared)
     if not declared:
         session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
     _require_stages(opened, project, sources)

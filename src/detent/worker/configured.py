@@ -26,9 +26,8 @@ async def with_configured(store: Store, declared: Sequence[Source]) -> list[Sour
     return [*declared, *configured]
 
 
-async def to_work_on(store: Store, declared: Sequence[Source]) -> list[Source]:
-    """The same, and those that were imported, to be embedded. Where nothing is declared, whatever can be embedded."""
-    sources = await with_configured(store, declared)
+async def with_imported(store: Store, sources: Sequence[Source]) -> list[Source]:
+    """These sources, and those that were imported, to be embedded. Without any, whatever can be embedded."""
     others = await embeddable(store)
     if sources:
         imported = {each.name for each in await store.sources.configured() if each.type == IMPORTED}

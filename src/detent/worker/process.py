@@ -19,7 +19,7 @@ from detent.configuration import Configuration, Project, load
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
-from detent.worker.configured import to_work_on
+from detent.worker.configured import with_configured, with_imported
 from detent.worker.lifeline import watch
 from detent.worker.memory import collect_seldom
 from detent.worker.modules import load_sources
@@ -37,7 +37,7 @@ async def work(spec: Spec) -> int:
     collect_seldom()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = await to_work_on(store, declared)
+        sources = await with_imported(store, await with_configured(store, declared))
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))

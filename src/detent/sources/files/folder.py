@@ -28,7 +28,7 @@ NEVER = frozenset({".git", ".hg", ".svn", ".detent"})
 _ESCAPED = re.compile(rb"\\x(5c|[89a-f][0-9a-f])")
 _LIKE_ESCAPED = re.compile(rb"\\(?=x(?:5c|[89a-f][0-9a-f]))")
 _LONGEST_KEY = 2000
-_TOO_LONG = "Its path is too long."
+TOO_LONG = "Its path is too long."
 _SPECIAL = {
     stat.S_IFIFO: "It is a named pipe.",
     stat.S_IFSOCK: "It is a socket.",
@@ -176,7 +176,7 @@ class Folder:
     def _reason(self, path: str, status: os.stat_result) -> str:
         """Why nothing but the name of an entry is taken, "" if more is."""
         if path_of(key_of(path)) != path:
-            return _TOO_LONG
+            return TOO_LONG
         if path != "." and path.rpartition("/")[2].startswith(".") and not self._settings.hidden:
             return "It is hidden."
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):

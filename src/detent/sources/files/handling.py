@@ -13,7 +13,7 @@ from detent.knowledge.splitting import split
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
 from detent.sources.files.discovering import fingerprint_in
-from detent.sources.files.folder import Folder, FolderAway, key_of, path_of
+from detent.sources.files.folder import TOO_LONG, Folder, FolderAway, key_of, path_of
 from detent.sources.files.labels import DIRECTORY, label_of
 from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.nodes import CONTAINS, children, file_node
@@ -42,7 +42,7 @@ class Handling:
         folder = Folder(self._settings)
         path = path_of(item.key)
         if key_of(path) != item.key:
-            return Skipped("Its path is too long.")
+            return Skipped(TOO_LONG)
         if item.label == DIRECTORY:
             return _list(folder, path)
         found = read(folder, path, self._settings.most_bytes)

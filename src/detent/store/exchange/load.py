@@ -16,13 +16,12 @@ from typing import NamedTuple, TypeVar
 import psycopg
 
 from detent.errors import DetentError, LineRefused
-from detent.store import arrays
 from detent.store.aliases import Claim, write_claims
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
 from detent.store.exchange.writing import number_items, write_items
-from detent.store.family import ChangedHands
+from detent.store.family import ChangedHands, asked_by_name
 from detent.store.removal import MENTIONS_LOCK
 
 T = TypeVar("T")
@@ -185,11 +184,7 @@ class _Loader:
         kinds = sorted({line.kind_id for line in lines})
         if not await fetch(self._connection, "any_aliases", {"kinds": kinds}):
             return
-        real = [line for line in lines if line.content is not None]
-        asked = {
-            "kinds": arrays.integers(line.kind_id for line in real),
-            "keys": arrays.texts(line.name.key for line in real),
-        }
+        asked = asked_by_name([(line.kind_id, line.name.key) for line in lines if line.content is not None])
         if there or await fetch(self._connection, "aliased", asked):
             await fetch(self._connection, "lock_aliases")
             await fetch(self._connection, "drop_aliases", {"ids": [line.id for line in there], **asked})

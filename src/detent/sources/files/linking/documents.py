@@ -107,7 +107,7 @@ def _anchors(parts: Sequence[Part]) -> dict[str, Part]:
     found = _written(parts)
     times: dict[str, int] = {}
     for part in parts:
-        for heading in {slug(part.title), github_anchor(part.title)}:
+        for heading in _headings(part):
             number = times[heading] = times.get(heading, -1) + 1
             found.setdefault(f"{heading}-{number}" if number else heading, part)
     return found
@@ -123,12 +123,17 @@ def _written(parts: Sequence[Part]) -> dict[str, Part]:
     return found
 
 
+def _headings(part: Part) -> set[str]:
+    """The anchors that a heading has by itself, as web pages write them and as GitHub does."""
+    return {slug(part.title), github_anchor(part.title)}
+
+
 def _tell_anchors(gathered: Gathered, parts: Sequence[Part]) -> None:
     """Say by which anchors other documents mean a section, where these are not its key: of headings that are alike, the
     first has it."""
     anchors = {slug(written): part for written, part in _written(parts).items()}
     for part in parts:
-        for name in {slug(part.title), github_anchor(part.title)}:
+        for name in _headings(part):
             anchors.setdefault(name, part)
     for name in sorted(anchors.keys() - {part.key for part in parts}):
         gathered.section_alias(anchors[name].label, name, anchors[name].key)
