@@ -33,7 +33,8 @@ from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import ENTRIES, make
 from detent.sources.source import waiting_state
 from detent.store import Cursor, Stage, Store
-from detent.worker import declare, work_here
+from detent.worker.duty import declare
+from detent.worker.in_process import work_here
 from detent.worker.memory import collect_seldom
 
 SIZES = (1_000, 10_000, 50_000)

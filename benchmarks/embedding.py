@@ -24,7 +24,7 @@ from detent.lifecycle import PASSAGE
 from detent.sources import Source
 from detent.store import Store
 from detent.store.exchange import load as load_graph
-from detent.worker import work_here
+from detent.worker.in_process import work_here
 from detent.worker.memory import collect_seldom
 
 MANY = 60_000

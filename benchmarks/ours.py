@@ -9,7 +9,7 @@ from detent.knowledge import Item, Outcome
 from detent.lifecycle import ARTICLE
 from detent.sources import Handler, Source
 from detent.store import Store
-from detent.worker import work_here
+from detent.worker.in_process import work_here
 from detent.worker.memory import collect_seldom
 
 ADD_BATCH = 5000

@@ -13,7 +13,7 @@ import psutil
 from benchmarks import ledgers, ours, postgres
 from benchmarks.figures import Figure, at_most
 from detent.store import Store
-from detent.worker import work_here
+from detent.worker.in_process import work_here
 
 IDLE_SECONDS = 30.0
 MANY = 1_000_000

@@ -70,7 +70,7 @@ def test_without_a_project_every_value_is_its_default() -> None:
     configuration = load(None, {})
     assert configuration == Configuration()
     assert configuration.database is None
-    assert configuration.worker.processes == 1
+    assert configuration.worker.processes is None
     assert configuration.worker.lease_seconds == 300.0
     assert configuration.worker.poll_seconds == 2.0
     assert configuration.worker.grace_seconds == 30.0

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detent.configuration import EmbeddingSettings
-from detent.embedding import Provider, Vectors, open_provider
+from detent.embedding import Provider, Vectors, open_provider, wordllama
 from detent.embedding.wordllama import TOKENS_AT_ONCE
 from detent.errors import InvalidSetting, ModelUnavailable
 
@@ -164,6 +164,8 @@ def test_it_can_be_closed_twice_and_used_again() -> None:
 
 def test_without_the_package_the_model_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("detent.embedding.wordllama.find_spec", lambda name: None)
+    wordllama.forget()
+    wordllama.load_ahead()
     with pytest.raises(ModelUnavailable, match="the package wordllama is not installed"):
         open_provider(EmbeddingSettings()).embed(["a text"])
 

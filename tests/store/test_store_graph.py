@@ -279,8 +279,8 @@ async def test_content_that_comes_while_it_is_mentioned_is_told_to_the_text_inde
     await wiki.add("wiki", "Article", ["a", "b"])
     one, two = await wiki.claim(ARTICLES, owner="w", apart=True)
     query("BEGIN")
-    query("LOCK TABLE checkpoint IN SHARE MODE")
-    mentioning = asyncio.create_task(wiki.settle([(two, Done(Node("b"), mentions=[mention], checkpoint={"at": 1}))]))
+    query("SELECT lock_aliases()")
+    mentioning = asyncio.create_task(wiki.settle([(two, Done(Node("b"), mentions=[mention], aliases=["B"]))]))
     async with asyncio.timeout(30):
         while len(query(waiting)) < 1:  # noqa: ASYNC110  the server alone knows
             await asyncio.sleep(0.01)

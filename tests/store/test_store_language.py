@@ -15,7 +15,7 @@ from detent.knowledge.query import parse
 from detent.lifecycle import ARTICLE, TOPIC
 from detent.store import Stage, Store
 from detent.store.database import Connection, fetch
-from detent.worker import declare
+from detent.worker.duty import declare
 
 Query = Callable[..., list[Any]]
 

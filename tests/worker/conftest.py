@@ -18,11 +18,12 @@ from detent.configuration import Configuration, Project, load
 from detent.sources import Source
 from detent.store import Entry, Store
 from detent.store.embedded import Attachment, attach
-from detent.worker import Crew, Worker, declare
 from detent.worker.board import Board, make_descriptor
-from detent.worker.duty import duties
+from detent.worker.crew import Crew
+from detent.worker.duty import declare, duties
 from detent.worker.modules import load_sources
 from detent.worker.names import worker_name
+from detent.worker.worker import Worker
 
 PROJECT = Project(Path(__file__).parent / "workshop")
 QUICK: dict[str, object] = {"worker.poll_seconds": 0.05, "retry.base_seconds": 0, "worker.lease_seconds": 5}

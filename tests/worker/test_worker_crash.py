@@ -24,7 +24,7 @@ import pytest
 from detent import NewItem
 from detent.errors import DatabaseAway
 from detent.store import Store
-from detent.worker import declare
+from detent.worker.duty import declare
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench, Server

@@ -285,3 +285,14 @@ async def test_two_workers_at_once_never_embed_the_same_text(bench: Bench, monke
     assert set(ASKED.values()) == {1} and len(ASKED) == 40
     assert Counter(state for key, state in (await bench.states()).items() if "/" in key) == {"ready": 120}
     assert await bench.sound()
+
+
+async def test_batches_of_one_worker_that_have_a_text_in_common_do_not_wait_to_be_tried_later(
+    bench: Bench, query: Query
+) -> None:
+    pages = {key: [(f"s{n}", f"{LONG} {n}") for n in range(20)] for key in "abcdef"}
+    await load(bench, wiki("one", pages), *pages, embedding__batch_size=10)
+    assert set(ASKED.values()) == {1} and len(ASKED) == 20
+    assert Counter(state for key, state in (await bench.states()).items() if "/" in key) == {"ready": 120}
+    assert query("SELECT DISTINCT reason FROM journal WHERE reason LIKE '%embedded%'") == []
+    assert await bench.sound()

@@ -21,9 +21,10 @@ from detent.embedding.provider import Vectors
 from detent.knowledge import Embedding
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.store import Settled, Stage, Store
-from detent.worker import Crew, Worker
 from detent.worker.board import Board, make_descriptor
+from detent.worker.crew import Crew
 from detent.worker.spec import Spec
+from detent.worker.worker import Worker
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench

@@ -24,10 +24,11 @@ from detent import Done, Failed, Handler, Item, Lifecycle, NewItem, Node, Outcom
 from detent.errors import UnknownName
 from detent.store import Database, Stage, Store
 from detent.store.notices import CHANNEL
-from detent.worker import Worker, in_process
+from detent.worker import in_process
 from detent.worker.board import Board, make_descriptor
 from detent.worker.keeper import Keeper, Ward
 from detent.worker.tending import Tending
+from detent.worker.worker import Worker
 
 FLAGS: dict[str, object] = {"worker.poll_seconds": 0.1, "worker.lease_seconds": 5, "retry.base_seconds": 0.2}
 

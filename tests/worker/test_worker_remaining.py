@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from detent import Done, Handler, Item, Node, Outcome, Retry, Source
 from detent.lifecycle import NODE
-from detent.worker import declare, is_all_done
-from detent.worker.duty import duties
+from detent.worker.duty import declare, duties
+from detent.worker.remaining import is_all_done, processes_for
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench
@@ -38,6 +40,22 @@ async def test_nothing_is_left_when_all_is_done_until_there_is_something_new(ben
     assert await all_done(bench, source)
     await bench.add(source, "c", label="Note")
     assert not await all_done(bench, source)
+
+
+@pytest.mark.parametrize(
+    ("processors", "computes", "counts"),
+    [(8, True, {10: 1, 1200: 2, 9000: 4}), (1, True, {1200: 1}), (8, False, {9000: 1})],
+)
+async def test_there_are_as_many_processes_as_have_enough_to_compute(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, processors: int, computes: bool, counts: dict[int, int]
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    handlers = [replace(handler, computes=computes) for handler in notes().handlers]
+    source = Source("notes", {"Note": NODE}, handlers)
+    for count, wanted in counts.items():
+        await bench.add(source, *(f"{number}" for number in range(count)), label="Note")
+        kinds = await declare(bench.store, [source])
+        assert await processes_for(bench.store, duties([source], kinds, bench.settings())) == wanted
 
 
 async def test_another_model_is_something_to_do(bench: Bench) -> None:

@@ -18,8 +18,8 @@ from detent.errors import DatabaseAway, DatabaseBusy
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.store import Store
 from detent.store import vectors as store_vectors
-from detent.worker import declare, tending
-from detent.worker.duty import duties
+from detent.worker import tending
+from detent.worker.duty import declare, duties
 from detent.worker.tending import Tending
 
 if TYPE_CHECKING:

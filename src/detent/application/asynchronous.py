@@ -21,10 +21,11 @@ from detent.lifecycle import BUILTIN, Lifecycle, RetryPolicy
 from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
 from detent.store.kinds import unknown
-from detent.worker import declare, remaining, work_here
 from detent.worker.configured import with_configured, with_imported
-from detent.worker.duty import duties
+from detent.worker.duty import declare, duties
+from detent.worker.in_process import work_here
 from detent.worker.patience import patiently
+from detent.worker.remaining import remaining
 
 if TYPE_CHECKING:
     from detent.search import Answer, Suggestion

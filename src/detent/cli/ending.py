@@ -10,8 +10,8 @@ from detent.cli.output import counted, number
 from detent.cli.shift import waiting
 from detent.cli.standing import DONE, FAILED, STOPPED, WAITING, WORKING, Standing, standings
 from detent.store import Kind, Store
-from detent.worker import Remaining, remaining
 from detent.worker.duty import Duty
+from detent.worker.remaining import Remaining, remaining
 
 ALL_DONE, SOME_FAILED, SOME_LEFT = 0, 1, 3
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from detent.errors import DiscoveryFailed
     from detent.sources import Source
     from detent.store import Kind
-    from detent.worker import Crew
+    from detent.worker.crew import Crew
     from detent.worker.duty import Duty
     from detent.worker.recruit import Recruit
 
@@ -127,7 +127,7 @@ def work(session: Session, **flags: str | None) -> int:
 
 
 def _begin(session: Session, plan: Plan) -> int:
-    return session.with_new_store(lambda opened: _work(session, opened, plan), plan.flags)
+    return session.finish(lambda: _with_recruits(session, plan))
 
 
 def _given(flags: dict[str, str | None]) -> dict[str, object]:
@@ -136,15 +136,24 @@ def _given(flags: dict[str, str | None]) -> dict[str, object]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-async def _work(session: Session, opened: Connected, plan: Plan) -> int:
-    """Discover, employ a crew, and say how it ended. The crew's first process starts meanwhile, which takes as long."""
+async def _with_recruits(session: Session, plan: Plan) -> int:
+    """Work. The crew's first process starts at once: until there is something for it to do takes as long."""
+    from detent.worker.recruit import recruiting
+
+    async with recruiting() as recruits:
+        session.found()
+        async with session.opened(plan.flags) as opened:
+            return await _work(session, opened, plan, recruits)
+
+
+async def _work(session: Session, opened: Connected, plan: Plan, recruits: list[Recruit]) -> int:
+    """Discover, employ a crew, and say how it ended."""
     from detent.cli.display import display
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
-    from detent.worker import declare, is_all_done
     from detent.worker.configured import with_configured, with_imported
-    from detent.worker.duty import duties, waits_to_be_embedded
-    from detent.worker.recruit import recruiting
+    from detent.worker.duty import declare, duties, waits_to_be_embedded
+    from detent.worker.remaining import is_all_done, processes_for
 
     project = _project(opened)
     declared = await with_configured(opened.store, _declared(opened, project))
@@ -156,16 +165,17 @@ async def _work(session: Session, opened: Connected, plan: Plan) -> int:
     _require_stages(opened, project, sources)
     failures: Sequence[DiscoveryFailed] = ()
     with display(session.err) as shown:
-        async with recruiting() as recruits:
-            kinds = await declare(opened.store, sources)
-            found = duties(sources, kinds, opened.settings)
-            if not found:
-                raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
-            if plan.until_idle or plan.watch:
-                failures = await _discover(opened, sources, shown)
-            shift = Shift(opened, _crew(opened, project, found, plan, recruits), found, shown)
-            if not plan.until_idle or not await is_all_done(opened.store, found):
-                await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
+        kinds = await declare(opened.store, sources)
+        found = duties(sources, kinds, opened.settings)
+        if not found:
+            raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
+        if plan.until_idle or plan.watch:
+            failures = await _discover(opened, sources, shown)
+        processes = await processes_for(opened.store, found)
+        crew = _crew(opened, project, found, plan, recruits=recruits, processes=processes)
+        shift = Shift(opened, crew, found, shown)
+        if not plan.until_idle or not await is_all_done(opened.store, found):
+            await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
     ended = await _ending(opened, shift, list(kinds.values()), found)
     session.say(ended.sentence)
     for failure in failures:
@@ -234,8 +244,10 @@ def _require_stages(opened: Connected, project: Project, sources: Sequence[Sourc
         )
 
 
-def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan, recruits: list[Recruit]) -> Crew:
-    from detent.worker import Crew
+def _crew(
+    opened: Connected, project: Project, found: Sequence[Duty], plan: Plan, *, recruits: list[Recruit], processes: int
+) -> Crew:
+    from detent.worker.crew import Crew
 
     return Crew(
         opened.store,
@@ -247,6 +259,7 @@ def _crew(opened: Connected, project: Project, found: Sequence[Duty], plan: Plan
         until_idle=plan.until_idle,
         wait_for_later=plan.wait_for_later,
         recruits=recruits,
+        processes=processes,
     )
 
 

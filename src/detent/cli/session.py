@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -63,17 +64,21 @@ class Session:
         self.require_project()
         return self.with_new_store(verb)
 
-    def with_new_store(self, verb: Callable[[Connected], Awaitable[T]], flags: Mapping[str, object] | None = None) -> T:
+    def with_new_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
         """The same; but where there is no project yet, one is made."""
-        from detent.application.connecting import connected
-
-        self.found()
 
         async def opened() -> T:
-            async with connected(self.project, database=self.database, flags=flags) as store:
+            async with self.opened() as store:
                 return await verb(store)
 
-        return _finish(opened)
+        self.found()
+        return self.finish(opened)
+
+    def opened(self, flags: Mapping[str, object] | None = None) -> AbstractAsyncContextManager[Connected]:
+        """The project and its store, made where they are missing."""
+        from detent.application.connecting import connected
+
+        return connected(self.project, database=self.database, flags=flags)
 
     def with_database(self, verb: Callable[[Located], Awaitable[T]]) -> T:
         """Reach the project's database without touching its schema, and do something with it."""
@@ -85,7 +90,7 @@ class Session:
             async with located(self.project, database=self.database) as found:
                 return await verb(found)
 
-        return _finish(reached)
+        return self.finish(reached)
 
     def require_project(self) -> None:
         """Who only looks makes nothing: there must be a project, or a server that is named."""
@@ -96,15 +101,15 @@ class Session:
             raise DetentError(f"There is no Detent project in {project.root}. `detent init {project.root}` makes one.")
         raise DetentError(f"There is no Detent project in {Path.cwd()} or above it. `detent init` makes one.")
 
+    def finish(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Do something from beginning to end."""
+        import asyncio
+        import logging
 
-def _finish(work: Callable[[], Awaitable[T]]) -> T:
-    import asyncio
-    import logging
+        logging.basicConfig(level=logging.WARNING, format="%(message)s")
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # it reports each try; DatabaseAway says it once
 
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    logging.getLogger("psycopg").setLevel(logging.ERROR)  # it reports each try; DatabaseAway says it once
+        async def main() -> T:
+            return await work()
 
-    async def main() -> T:
-        return await work()
-
-    return asyncio.run(main())
+        return asyncio.run(main())

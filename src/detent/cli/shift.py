@@ -20,8 +20,9 @@ from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
 from detent.store.leases import Holder
-from detent.worker import Crew, remaining
+from detent.worker.crew import Crew
 from detent.worker.duty import Duty
+from detent.worker.remaining import remaining
 
 LOOK_SECONDS = 0.5
 LATER_SECONDS = 2.0

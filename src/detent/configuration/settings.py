@@ -18,11 +18,12 @@ DEFAULT = "default"
 class WorkerSettings:
     """How `detent work` claims items and works on them."""
 
-    processes: int = setting(
-        "How many worker processes `detent run` and `detent work` start.",
-        1,
+    processes: int | None = setting(
+        "How many worker processes are started; unset: one, or up to four where there is much to compute.",
+        None,
         unit="processes",
         at_least=1,
+        example="2",
     )
     lease_seconds: float = setting(
         "How long a claim holds after its last renewal, before other workers may take its items.",

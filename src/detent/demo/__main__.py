@@ -21,8 +21,8 @@ from detent.application.asynchronous import AsyncDetent, open_async
 from detent.demo import SOURCES
 from detent.store import Store, Story
 from detent.store.embedded import stop
-from detent.worker import Crew, declare
-from detent.worker.duty import duties
+from detent.worker.crew import Crew
+from detent.worker.duty import declare, duties
 
 FLAGS: dict[str, object] = {
     "worker.processes": 3,

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+_SORTED = json.JSONEncoder(sort_keys=True, check_circular=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -51,9 +53,9 @@ class Child:
         if self.node.content_hash is not None:
             return self.node.content_hash
         links = [(each.type, each.source, each.label, each.key, dict(each.properties)) for each in self.references]
-        content = (self.node.title, self.node.text, dict(self.node.properties), links)
-        written = json.dumps(content, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(written.encode("utf-8", errors="surrogatepass")).hexdigest()
+        rest = _SORTED.encode((self.node.title, dict(self.node.properties), links))
+        content = f"{rest}\n{self.node.text}"  # the rest is one line
+        return hashlib.sha256(content.encode("utf-8", errors="surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,9 @@ class Handler:
 
     `reads` asks for what the handler needs of the item's content, which is then on the item: "node" or "passage".
 
+    `computes` says that it keeps a processor busy, and does not wait for others: where many items wait for it, and
+    nobody has said how many processes there are to be, several share them.
+
     `label` restricts it to the items of one label. What is left out is taken from the configuration, in which a
     stage's own settings, the environment and flags win over what is declared here.
     """
@@ -47,6 +50,7 @@ class Handler:
     time_limit_seconds: float | None = None
     max_attempts: int | None = None
     reads: Literal["node", "passage"] | None = None
+    computes: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.state, str) or not self.state:

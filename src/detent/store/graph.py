@@ -42,16 +42,13 @@ class Line(NamedTuple):
 
 
 class Offspring(NamedTuple):
-    """A child, the item it comes with, its place among its siblings, and its kind."""
+    """A child, the item it comes with, its place among its siblings, its kind, and the number of that with its key."""
 
     parent: Item
     position: int
     kind: Kind
     child: Child
-
-    @property
-    def name(self) -> tuple[int, str]:
-        return self.kind.id, self.child.key
+    name: tuple[int, str]
 
 
 @dataclass
@@ -104,7 +101,7 @@ class Graph:
 
     async def write(self, connection: Connection, produced: Produced, family: Family) -> None:
         offspring = await self._offspring(produced)
-        await self._add(connection, produced, offspring)
+        await self._add_children(connection, offspring)
         await hold_new(connection, family, [each.name for each in offspring])
         plan = self._plan(produced, offspring, family)
         await remove_held(connection, self._kinds, plan.gone)
@@ -113,10 +110,11 @@ class Graph:
         if leaving := [item.id for item, done in produced if done.leaves]:
             await fetch(connection, "drop_nodes", {"ids": leaving})
             await fetch(connection, "forget_embeddings", {"ids": leaving})
-        await self._write_mentions(connection, produced)
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
+        await self._add_shared(connection, produced)
+        await self._write_mentions(connection, produced)
         await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
 
     async def _foreign(self, produced: Produced) -> list[Kind]:
@@ -131,24 +129,29 @@ class Graph:
 
     async def _offspring(self, produced: Produced) -> list[Offspring]:
         return [
-            Offspring(item, position, await self._kinds.get(item.source, child.label), child)
+            _offspring(item, position, await self._kinds.get(item.source, child.label), child)
             for item, done in produced
             for position, child in enumerate(done.children or ())
         ]
 
-    async def _add(self, connection: Connection, produced: Produced, offspring: Sequence[Offspring]) -> None:
-        """Add everything that is new at once, so that two that add the same never wait for each other."""
+    async def _add_children(self, connection: Connection, offspring: Sequence[Offspring]) -> None:
         born = [
             (each.kind, _born(each.kind, each.child.key, each.child.node, each.child.fingerprint)) for each in offspring
         ]
+        if born:
+            await add(connection, born)
+
+    async def _add_shared(self, connection: Connection, produced: Produced) -> None:
+        """Add what others may add at the same moment: late, since they wait until this transaction has ended; and all
+        at once, so that two that add the same never wait for each other."""
         mentioned = [
             (kind := await self._kind(item, mention), _born(kind, mention.key, mention.node))
             for item, done in produced
             for mention in done.mentions
         ]
         found = [(await self._kind(item, new), new) for item, done in produced for new in done.found]
-        if born or mentioned or found:
-            await add(connection, [*born, *mentioned, *found])
+        if mentioned or found:
+            await add(connection, [*mentioned, *found])
 
     def _plan(self, produced: Produced, offspring: Sequence[Offspring], family: Family) -> Plan:
         plan = Plan()
@@ -316,6 +319,10 @@ def _columns(lines: Sequence[Line]) -> dict[str, str]:
         "properties": arrays.documents(line.node.properties for line in lines),
         "hashes": arrays.texts(line.content_hash for line in lines),
     }
+
+
+def _offspring(parent: Item, position: int, kind: Kind, child: Child) -> Offspring:
+    return Offspring(parent, position, kind, child, (kind.id, child.key))
 
 
 async def _write_checkpoints(connection: Connection, produced: Produced) -> None:

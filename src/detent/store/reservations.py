@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Iterable
 from uuid import UUID
 
@@ -23,14 +22,14 @@ class Reservations:
         self._database = database
         self._connection: Connection | None = None
         self._one_at_a_time = asyncio.Lock()
-        self._held: dict[UUID, float] = {}
+        self._held: set[UUID] = set()
         self._over: set[UUID] = set()
 
     async def take(self, hashes: Iterable[UUID]) -> set[UUID]:
         """Reserve texts; returns those that nobody has, not even another call of this process."""
         async with self._session() as connection:
             await self._end(connection)
-            wanted = {_key(number): number for number in set(hashes) - self._held.keys()}
+            wanted = {_key(number): number for number in set(hashes) - self._held}
             if not wanted:
                 return set()
             try:
@@ -39,17 +38,16 @@ class Reservations:
                 await self.close()
                 return set(wanted.values())
             taken = {wanted[row.key] for row in rows if row.taken}
-            self._held |= dict.fromkeys(taken, time.monotonic())
+            self._held |= taken
             return taken
 
-    def age(self, number: UUID) -> float | None:
-        """For how many seconds this process has had a text; None if it has not."""
-        since = self._held.get(number)
-        return None if since is None else time.monotonic() - since
+    def held(self, hashes: Iterable[UUID]) -> set[UUID]:
+        """Those of these texts that this process has, by whichever call."""
+        return self._held.intersection(hashes)
 
     def free(self, hashes: Iterable[UUID]) -> None:
         """What was reserved is done; others are told with the next call."""
-        self._over |= self._held.keys() & set(hashes)
+        self._over |= self._held.intersection(hashes)
 
     async def flush(self) -> None:
         """Tell others what is done."""
@@ -67,7 +65,7 @@ class Reservations:
     async def _end(self, connection: Connection) -> None:
         over, self._over = self._over, set()
         if over:
-            self._held = {number: since for number, since in self._held.items() if number not in over}
+            self._held -= over
             await fetch(connection, "end_reservations", {"keys": arrays.integers(map(_key, over))})
 
     @contextlib.asynccontextmanager

@@ -21,6 +21,7 @@ LONGEST_KEY = 2000
 """Bytes. A key is in an index, whose entries PostgreSQL limits to a third of a page."""
 
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
+_FEW = 100
 
 
 def check_text(what: str, text: str | None) -> None:
@@ -64,8 +65,9 @@ def check_priority(priority: int) -> None:
 
 def check_properties(what: str, properties: Mapping[str, Any]) -> None:
     _require_type(what, properties, Mapping)
-    if not properties:
-        return
+    few = len(properties) <= _FEW
+    if few and all(map(_is_plain_text, properties)) and all(map(_is_harmless, properties.values())):
+        return  # nearly all are like this, and there may be millions
     try:
         text = json.dumps(dict(properties), allow_nan=False, sort_keys=True)  # as they are when they are compared
     except (TypeError, ValueError, RecursionError) as error:
@@ -74,6 +76,17 @@ def check_properties(what: str, properties: Mapping[str, Any]) -> None:
         raise Unstorable(f"{what}: {len(text):,} characters of JSON; at most {LONGEST_TEXT:,} can be kept")
     if "\\u0000" in text or "\\ud" in text.lower():
         _check_strings(what, properties)
+
+
+def _is_plain_text(value: object) -> bool:
+    """Whether this is text, and there is nothing to be said against it at first glance."""
+    return type(value) is str and len(value) <= LONGEST_KEY and value.isascii() and "\x00" not in value
+
+
+def _is_harmless(value: object) -> bool:
+    if type(value) is int:
+        return _SMALLEST <= value <= _LARGEST
+    return value is None or type(value) is bool or _is_plain_text(value)
 
 
 def check_new_item(new: NewItem) -> None:
@@ -161,7 +174,7 @@ def printable(text: object) -> str:
 
 
 def _require_type(what: str, value: object, wanted: Any) -> None:
-    if not isinstance(value, wanted):
+    if type(value) is not wanted and not isinstance(value, wanted):
         name = getattr(wanted, "__name__", str(wanted))
         raise Unstorable(f"{what} is {type(value).__name__}, not {name}")
 

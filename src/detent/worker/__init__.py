@@ -6,12 +6,6 @@ renews the leases and gives up what hangs; the two share a board (`board`). A cr
 processes (`process`), the first of which may have been started before (`recruit`), under one keeper, as the command
 line runs them; a program that works by itself (`in_process`) has its keeper in a process beside it (`keeping`).
 Nothing here knows SQL.
+
+Who only starts a process (`recruit`) imports nothing of the rest: it is to start before anything else is done.
 """
-
-from detent.worker.crew import Crew
-from detent.worker.duty import declare
-from detent.worker.in_process import work_here
-from detent.worker.remaining import Remaining, is_all_done, remaining
-from detent.worker.worker import Worker
-
-__all__ = ["Crew", "Remaining", "Worker", "declare", "is_all_done", "remaining", "work_here"]

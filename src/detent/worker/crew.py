@@ -43,7 +43,8 @@ class Hand:
 
 
 class Crew:
-    """Starts workers, keeps them, replaces those that die, and stops them. Recruits go before others."""
+    """Starts workers, keeps them, replaces those that die, and stops them. Recruits go before others. `processes` is
+    how many there are unless the settings say it."""
 
     def __init__(
         self,
@@ -57,6 +58,7 @@ class Crew:
         until_idle: bool = False,
         wait_for_later: bool = True,
         recruits: list[Recruit] | None = None,
+        processes: int | None = None,
     ) -> None:
         self._store = store
         self._settings = settings
@@ -66,6 +68,7 @@ class Crew:
         self._until_idle = until_idle
         self._wait_for_later = wait_for_later
         self._recruits = [] if recruits is None else recruits
+        self._processes = settings.worker.processes or processes or 1
         self._policies = policies(duties)
         self._keeper = Keeper(
             store, lease_seconds=settings.worker.lease_seconds, retention_days=settings.journal.retention_days
@@ -87,7 +90,7 @@ class Crew:
         keeping = asyncio.create_task(self._keeper.run(ended))
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._settings.worker.processes):
+                for _ in range(self._processes):
                     group.create_task(self._employ())
         except ExceptionGroup as problems:
             raise problems.exceptions[0] from None

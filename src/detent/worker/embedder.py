@@ -1,7 +1,7 @@
 """The stage that gives passages their vectors: one for all sources, so that batches are as large as the model likes.
 
 The same text under the same model is not embedded twice: what is known is left out beforehand, and of what is alike
-in a batch one is embedded.
+in the batches of a process one is embedded.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from detent.errors import DetentError
 from detent.knowledge import Done, Embedding, Failed, Item, Outcome, Passage, Skipped
 from detent.lifecycle import Trouble, classify
 from detent.worker.outcomes import describe, outcome_of
+from detent.worker.sharing import Sharing
 
 if TYPE_CHECKING:
     from detent.store import Store
@@ -44,6 +45,7 @@ class Embedder:
         self._model: Model | None = None
         self._accounted = 0
         self._goes_on = False
+        self._sharing = Sharing()
         self.superseded = False
         """Whether another model was registered since: then embedding is left to workers that have that one."""
 
@@ -107,13 +109,12 @@ class Embedder:
         left = [(item, item.passage) for item in items if item.id not in outcomes and item.passage is not None]
         unknown = {passage.hash: passage for _, passage in left if not passage.known}
         try:
-            vectors = self._vectors(list(unknown.values()))
+            made = self._sharing.embed(list(unknown), lambda hashes: self._vectors([unknown[each] for each in hashes]))
         except Exception as error:
             if len(items) > 1 and classify(error) in _ITS_OWN:
                 raise  # they are tried one by one
             failed = outcome_of(error)
             return [outcomes.get(item.id, failed) for item in items]
-        made = dict(zip(unknown, vectors, strict=True))
         outcomes |= {item.id: self._outcome(passage, made.get(passage.hash)) for item, passage in left}
         return [outcomes[item.id] for item in items]
 
@@ -124,7 +125,7 @@ class Embedder:
                 yield item.id, Skipped(reason)
 
     def _vectors(self, passages: list[Passage]) -> Any:
-        return self.provider.embed([passage.content for passage in passages]) if passages else []
+        return self.provider.embed([passage.content for passage in passages])
 
     def _outcome(self, passage: Passage, vector: Any) -> Outcome:
         if vector is not None:

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 from detent.configuration import Configuration, Project, load
+from detent.embedding import wordllama
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
@@ -33,6 +34,8 @@ _ORPHAN_SECONDS = 15.0
 async def work(spec: Spec) -> int:
     project = Project(Path(spec.root)) if spec.root else None
     settings = load(project, flags=spec.flags)
+    if settings.embedding.provider != wordllama.WordLlama.name:
+        wordllama.forget()
     declared = load_sources(spec.modules, project)
     collect_seldom()
     ending = _ending(spec, settings)
@@ -68,14 +71,14 @@ async def _stop_when(ending: asyncio.Event, worker: Worker) -> None:
 
 
 def _import_ahead() -> None:
-    """Import what nearly every worker needs: it may be a while until it is told what to do."""
+    """Import and load what nearly every worker needs: it may be a while until it is told what to do."""
     for name in (
         "numpy",
-        "detent.embedding.wordllama",
         "detent.sources.files.source",
         "detent.sources.files.parsing.markdown",
     ):
         importlib.import_module(name)
+    wordllama.load_ahead()
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +10,10 @@ from datetime import datetime
 from detent.store import Store
 from detent.worker.duty import Duty
 from detent.worker.tending import Tending
+
+_MOST_PROCESSES = 4
+_WORTH_A_PROCESS = 500
+"""How many items a process is started for: it takes as long to start as some of them take."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,14 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
         first_due=first_due,
         due_seconds=due_seconds,
     )
+
+
+async def processes_for(store: Store, all_duties: Sequence[Duty]) -> int:
+    """How many processes have enough to do: several only for handlers that compute, and no more than there are
+    processors."""
+    left = await remaining(store, [duty for duty in all_duties if duty.handler.computes])
+    most = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
+    return max(1, min(most, left.now // _WORTH_A_PROCESS))
 
 
 async def is_all_done(store: Store, all_duties: Sequence[Duty]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from detent.knowledge import Done, Item, Outcome, Skipped
 from detent.store import Receipt, Settled, Store
@@ -26,7 +26,11 @@ class Settler:
     """Knows the leases that the worker holds, and how many items of each are not settled yet."""
 
     def __init__(
-        self, store: Store, board: Board, settled: Callable[[], None], over: Callable[[Sequence[Item]], None]
+        self,
+        store: Store,
+        board: Board,
+        settled: Callable[[Set[str] | None], None],
+        over: Callable[[Sequence[Item]], None],
     ) -> None:
         self._store = store
         self._over = over
@@ -104,7 +108,7 @@ class Settler:
             raise
         self._count(receipts, ended)
         self._account([receipt.item for receipt in receipts])
-        self._settled()
+        self._settled(_where_work_may_be(receipts, ended))
 
     def _count(self, receipts: Sequence[Receipt], ended: Ended) -> None:
         lost = [receipt for receipt in receipts if receipt.status is Settled.LOST]
@@ -124,3 +128,12 @@ class Settler:
             if not self._open[token]:
                 del self._open[token]
                 self._board.drop(token)
+
+
+def _where_work_may_be(receipts: Sequence[Receipt], ended: Ended) -> Set[str] | None:
+    """The states to which items came; None if some may have come to any, because they are new."""
+    if any(
+        isinstance(outcome, Done) and (outcome.children or outcome.found or outcome.mentions) for _, outcome in ended
+    ):
+        return None
+    return {receipt.state for receipt in receipts if receipt.state is not None}

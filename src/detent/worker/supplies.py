@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from detent.errors import DetentError
 from detent.knowledge import Item
@@ -20,7 +19,8 @@ if TYPE_CHECKING:
 
 SUPERSEDED = "to be embedded with another model, by another worker"
 
-_HERE_SECONDS, _ELSEWHERE_SECONDS = 0.1, 0.5
+_ELSEWHERE_SECONDS = 0.25
+"""After how long a text is looked at again that another process is embedding."""
 
 
 class Supplies:
@@ -61,28 +61,24 @@ class Supplies:
         await self._reservations.close()
 
     async def _without_those_embedded_elsewhere(self, items: list[Item], model: Model | None) -> list[Item]:
-        """Items whose text nobody else is embedding now; the others are given back, and find it known next time.
+        """Items whose text no other process is embedding now; the others are given back, and find it known next time.
 
-        Texts are reserved before it is asked which have vectors: who had one is done with it by then.
+        Texts are reserved before it is asked which have vectors: who had one is done with it by then. What this
+        process is embedding in another batch, its embedder makes one vector of.
         """
         hashes = {item.passage.hash for item in items if item.passage}
+        here = self._reservations.held(hashes)
         reserved = await self._reservations.take(hashes)
         try:
             known = await self._store.vectors.known(model, list(hashes)) if model else set()
             self._reservations.free(known)
-            elsewhere = hashes - reserved - known
+            elsewhere = hashes - reserved - here - known
             waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
-            await self._give_back(waiting, "the same text is being embedded", self._patience(elsewhere))
+            await self._give_back(waiting, "the same text is being embedded", _ELSEWHERE_SECONDS)
         except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
             self._reservations.free(reserved)
             raise
         return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
-
-    def _patience(self, elsewhere: set[UUID]) -> float:
-        """After how many seconds texts are looked at again that are being embedded by others, or in other batches of
-        this worker: then after as long as these have taken so far."""
-        ages = [self._reservations.age(number) for number in elsewhere]
-        return max(_ELSEWHERE_SECONDS if age is None else max(age, _HERE_SECONDS) for age in ages) if ages else 0.0
 
     async def _give_back(self, items: list[Item], reason: str, delay_seconds: float | None = None) -> None:
         """Items that are somebody else's to embed. What text they have is not theirs to free."""

@@ -12,6 +12,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from uuid import UUID
 
 from detent.errors import DatabaseAway, DatabaseBusy
@@ -58,8 +59,9 @@ class Tending:
     def stop(self) -> None:
         self._stopped.set()
 
-    async def run_once(self) -> bool:
-        """Do a step of each kind; returns whether there was anything to do.
+    async def run_once(self, *, more_to_come: bool = False) -> bool:
+        """Do a step of each kind; returns whether there was anything to do. With `more_to_come`, what is better done
+        for much at a time may wait.
 
         A step that fails does not keep the others from being done. Its error is raised at the end.
         """
@@ -68,7 +70,8 @@ class Tending:
             await self._each([self._keep_accounts], failed)
             busy = False
             if await self._store.has_texts():
-                busy = await self._each([self._index, self._store.texts.tidy, self._merge, self._embed_anew], failed)
+                merge = partial(self._merge, more_to_come)
+                busy = await self._each([self._index, self._store.texts.tidy, merge, self._embed_anew], failed)
                 busy = busy or await self._each([self._sweep], failed)
         if failed:
             raise failed[0]
@@ -93,7 +96,7 @@ class Tending:
     async def _tend(self) -> bool:
         """Run once, whatever happens; the same trouble is told once."""
         try:
-            busy = await patiently(self.run_once, unless=self._stopped)
+            busy = await patiently(partial(self.run_once, more_to_come=True), unless=self._stopped)
         except DatabaseAway:  # only once it is stopped
             return False
         except Exception as error:
@@ -126,9 +129,10 @@ class Tending:
     async def _index(self) -> bool:
         return bool(await self._store.texts.index())
 
-    async def _merge(self) -> bool:
-        models = [await self._store.vectors.current(), await self._store.vectors.next()]
-        return any([await self._store.vectors.merge(model) for model in models if model is not None])
+    async def _merge(self, more_to_come: bool) -> bool:
+        found = [await self._store.vectors.current(), await self._store.vectors.next()]
+        models = [model for model in found if model is not None]
+        return any([await self._store.vectors.merge(model, more_to_come=more_to_come) for model in models])
 
     async def _embed_anew(self) -> bool:
         """Send passages that lack a vector of the model that is being filled back to be embedded, a page at a time;

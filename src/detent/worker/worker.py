@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
@@ -75,6 +75,7 @@ class Worker:
         self._tended = False
         self._next_count = 0.0
         self._put_off = False
+        self._doubtful = False
         self._due_at = _NEVER
 
     @property
@@ -118,7 +119,7 @@ class Worker:
                 claimed = await self._claim_round()
                 if not claimed and until_idle and await self._is_finished(wait_for_later):
                     return
-                if not claimed:
+                if not claimed and not self._doubtful:
                     await self._pause(heard)
 
     async def _prepare(self) -> None:
@@ -138,8 +139,11 @@ class Worker:
     def _over(self, items: Sequence[Item]) -> None:
         self._supplies.over(items)
 
-    def _look_again(self) -> None:
-        self._looked.clear()
+    def _look_again(self, states: Set[str] | None = None) -> None:
+        """There may be work again: in these states, or in any."""
+        found = [hands for hands in self._looked if states is None or hands.duty.stage.waiting in states]
+        for hands in found:
+            del self._looked[hands]
         self._wake.set()
 
     async def _claim_round(self) -> bool:
@@ -246,6 +250,7 @@ class Worker:
 
     async def _is_finished(self, wait_for_later: bool) -> bool:
         began = time.monotonic()
+        doubted, self._doubtful = self._doubtful, False
         self._put_off = self._settler.idle and began < self._next_count
         if not self._settler.idle or self._put_off:
             return False
@@ -254,8 +259,7 @@ class Worker:
         self._next_count = ended + (ended - began) / _SHARE_OF_TIME_SPENT_COUNTING
         self._due_at = ended + (0.0 if left.now else left.due_seconds if left.due_seconds is not None else _NEVER)
         if left.now:
-            for cursor in self._cursors.values():
-                cursor.doubt()
+            self._doubt(at_once=not doubted)
         late = not wait_for_later and self._seconds_until_due() > _SOON_SECONDS
         finished = left.nothing or (late and not left.now and not left.working)
         if finished and not self._tended:
@@ -265,6 +269,14 @@ class Worker:
             self._look_again()  # it may have found passages to be embedded again
             return False
         return finished
+
+    def _doubt(self, *, at_once: bool) -> None:
+        """There is work that was not found: look for it from the beginning, now or at the next look."""
+        for cursor in self._cursors.values():
+            cursor.doubt()
+        self._doubtful = at_once
+        if at_once:
+            self._looked.clear()
 
     async def _pause(self, heard: asyncio.Event) -> None:
         """Wait for a finished item, a hint, the moment when an item is due, or the next time to look."""

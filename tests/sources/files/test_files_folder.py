@@ -12,7 +12,7 @@ import pytest
 
 from detent.knowledge import Skipped
 from detent.sources.files.folder import Folder, FolderAway, path_of
-from detent.sources.files.reading import read
+from detent.sources.files.reading import Content, read
 from detent.sources.files.settings import FolderSettings
 
 
@@ -158,6 +158,19 @@ def test_a_file_is_not_read_over_a_folder_that_became_a_link_out_of_the_root(tmp
     shutil.rmtree(tmp_path / "root/sub")
     (tmp_path / "root/sub").symlink_to(tmp_path / "outside")
     assert read(given, "sub/x.md", 1000) == Skipped("It leads out of the folder.")
+
+
+def test_a_root_that_is_a_link_may_lead_somewhere_else_later(tmp_path: Path) -> None:
+    make(tmp_path, "first/x.md", "second/x.md")
+    (tmp_path / "second/x.md").write_text("second")
+    (tmp_path / "second/y.md").symlink_to("x.md")
+    link = tmp_path / "root"
+    link.symlink_to("first")
+    given = folder(link)
+    assert isinstance(read(given, "x.md", 1000), Content)
+    link.unlink()
+    link.symlink_to("second")
+    assert read(given, "x.md", 1000) == read(given, "y.md", 1000) == Content(b"second", 6)
 
 
 def test_settings_are_kept_and_read_again(tmp_path: Path) -> None:

@@ -103,7 +103,9 @@ def _rounded(numbers: NDArray[np.float32]) -> NDArray[np.float64]:
 
 @pytest.fixture
 async def shelf(store: Store) -> Shelf:
+    """One that somebody has searched."""
     model = await Vectors(store.database).register("test", "small", DIMENSIONS)
+    await store.database.fetch("note_search", {"model": model.id})
     return Shelf(store, model)
 
 

@@ -67,6 +67,50 @@ async def test_four_parts_of_similar_size_become_one(shelf: Shelf, tables: Any) 
     await shelf.check(numbers)
 
 
+async def test_as_long_as_nobody_searches_indexes_are_made_of_more_and_seldom_brought_together(
+    shelf: Shelf, query: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enough = {"AT_LEAST": 10, "FIRST": 20, "UNSEARCHED": 40, "_TOGETHER": 2, "_TOGETHER_UNSEARCHED": 3}
+    for name, count in enough.items():
+        monkeypatch.setattr(merge, name, count)
+    query("DELETE FROM search")
+    for start in (1, 41):
+        await shelf.put(range(start, start + 39))
+        assert not await shelf.vectors.merge(shelf.model, more_to_come=True)
+        await shelf.put([start + 39])
+        assert await shelf.vectors.merge(shelf.model, more_to_come=True)
+    assert shape(await shelf.roles()) == ["full 40 indexed", "full 40 indexed", "fresh 0"]
+    assert not await shelf.vectors.merge(shelf.model)
+    await shelf.put(range(81, 91))
+    assert not await shelf.vectors.merge(shelf.model, more_to_come=True)
+    assert await shelf.vectors.merge(shelf.model)
+    await shelf.check(range(1, 91))
+    assert await shelf.vectors.merge(shelf.model, more_to_come=True)
+    assert shape(await shelf.roles()) == ["full 10 indexed", "fresh 0", "full 80 indexed"]
+    await shelf.check(range(1, 91))
+
+
+async def test_a_search_is_noted_now_and_then_and_forgotten_after_a_while(shelf: Shelf, query: Any) -> None:
+    searched = "SELECT last_at FROM search"
+    query("UPDATE search SET last_at = last_at - interval '2 hours'")
+    [row] = await shelf.database.fetch("is_searched", {"model": shelf.model.id})
+    assert not row.searched
+    await shelf.put([1])
+    await shelf.search(1)
+    [noted] = query(searched)
+    await shelf.search(1)
+    assert query(searched) == [noted]
+    [row] = await shelf.database.fetch("is_searched", {"model": shelf.model.id})
+    assert row.searched
+
+
+async def test_where_nothing_may_be_written_search_finds_all_the_same(shelf: Shelf, database: str) -> None:
+    await shelf.put([1, 2, 3])
+    async with Store(f"{database} options='-c default_transaction_read_only=on'") as store:
+        hits = await store.vectors.search(shelf.model, shelf.vector(2), limit=1)
+    assert [hit.item_id for hit in hits.hits] == [2]
+
+
 async def test_where_many_parts_have_gathered_all_of_them_become_one_at_once(shelf: Shelf) -> None:
     numbers = await lay(shelf, 7)
     assert await shelf.vectors.merge(shelf.model, at_least=100)

@@ -25,11 +25,12 @@ from detent import NewItem
 from detent.configuration import Project, load
 from detent.store import Store
 from detent.store.statements import SQL
-from detent.worker import Worker, declare
 from detent.worker.board import Board, make_descriptor
+from detent.worker.duty import declare
 from detent.worker.keeper import Keeper, Ward
 from detent.worker.modules import load_sources
 from detent.worker.tending import Tending
+from detent.worker.worker import Worker
 
 Case = dict[str, Any]
 Step = Callable[[Case, int, TextIO], Coroutine[Any, Any, None]]

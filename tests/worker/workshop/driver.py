@@ -13,8 +13,8 @@ from pathlib import Path
 
 from detent.configuration import Project, load
 from detent.store import Store
-from detent.worker import Crew, declare
-from detent.worker.duty import duties
+from detent.worker.crew import Crew
+from detent.worker.duty import declare, duties
 from detent.worker.modules import load_sources
 
 FOLDER = Path(os.environ["WORKSHOP"])

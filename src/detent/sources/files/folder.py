@@ -151,7 +151,8 @@ class Folder:
 
     def has(self, descriptor: int) -> bool:
         """Whether an open file is in this folder, whatever has become of its path since."""
-        return Path(os.path.realpath(f"/proc/self/fd/{descriptor}")).is_relative_to(self._resolved_root)
+        where = Path(f"/proc/self/fd/{descriptor}").readlink()
+        return where.is_relative_to(self._root_at_first) or where.is_relative_to(self.root.resolve())
 
     def at(self, path: str) -> Path:
         return self.root if path == "." else self.root / path
@@ -162,7 +163,7 @@ class Folder:
             target = full.resolve(strict=True)
         except (OSError, RuntimeError):  # RuntimeError: links in a circle, in older versions of Python
             return Entry(path, None, "It is a symbolic link that leads nowhere.")
-        if not target.is_relative_to(self._resolved_root):
+        if not target.is_relative_to(self.root.resolve()):
             return Entry(path, None, "It is a symbolic link that leads out of the folder.")
         status = target.stat()
         if stat.S_ISDIR(status.st_mode):
@@ -170,7 +171,8 @@ class Folder:
         return Entry(path, status, self._reason(path, status))
 
     @cached_property
-    def _resolved_root(self) -> Path:
+    def _root_at_first(self) -> Path:
+        """Where the root led to when that was first asked: to find out takes longer than to read a file."""
         return self.root.resolve()
 
     def _reason(self, path: str, status: os.stat_result) -> str:

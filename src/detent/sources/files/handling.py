@@ -33,19 +33,19 @@ class Handling:
 
     def __init__(self, settings: FolderSettings) -> None:
         self._settings = settings
-        self._roots = Roots.of(Folder(settings))
+        self._folder = Folder(settings)
+        self._roots = Roots.of(self._folder)
         self._differing: dict[tuple[str, str], float] = {}
         """What is known now and what was stamped, where looking again was of no use, and when that was."""
 
     def parse(self, item: Item) -> Outcome:
         """Read an entry, and say what is in it."""
-        folder = Folder(self._settings)
         path = path_of(item.key)
         if key_of(path) != item.key:
             return Skipped(TOO_LONG)
         if item.label == DIRECTORY:
-            return _list(folder, path)
-        found = read(folder, path, self._settings.most_bytes)
+            return _list(Folder(self._settings), path)
+        found = read(self._folder, path, self._settings.most_bytes)
         if isinstance(found, Skipped) and item.node is not None:
             return Done(emptied=True, checkpoint=_to_be_linked((), ()), note=found.reason)
         if not isinstance(found, Content):

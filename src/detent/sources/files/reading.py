@@ -24,9 +24,9 @@ class Content:
 
 def read(folder: Folder, path: str, most_bytes: int) -> Content | Failed | Retry | Skipped:
     """What is in a file. One that is being written to is read later."""
-    if not os.path.lexists(folder.at(path)):
-        return Failed(_GONE, Trouble.NOT_FOUND)
     entry = folder.entry(path)
+    if entry.status is None and not os.path.lexists(folder.at(path)):
+        return Failed(_GONE, Trouble.NOT_FOUND)
     if entry.reason:
         return Skipped(entry.reason)
     try:

@@ -27,7 +27,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     given = FolderSettings.of(settings)
     handling = Handling(given)
     handlers = [
-        Handler(state, function, reads="node", concurrency=_AT_ONCE)
+        Handler(state, function, reads="node", concurrency=_AT_ONCE, computes=True)
         for state, function in (("parsing", handling.parse), ("linking", handling.link))
     ]
     lifecycles = {**dict.fromkeys(ENTRIES, NODE), **dict.fromkeys(PARTS, PASSAGE)}

@@ -96,6 +96,13 @@ CREATE TABLE model (
 );
 CREATE UNIQUE INDEX model_role ON model (role) WHERE role <> 'former';
 
+-- When vectors of a model were last searched, roughly: as long as nobody searches, its indexes are made as is best for
+-- who loads.
+CREATE TABLE search (
+    model_id smallint PRIMARY KEY,
+    last_at  timestamptz NOT NULL
+);
+
 -- A table of vectors of one model, named `name`: the `fresh` one, which is written to and has no index on the vectors;
 -- those that are `full`, each of which gets its own in the background; and those that are `leaving`, because their
 -- vectors are being brought together in another one. `count` is how many vectors the index was made of.

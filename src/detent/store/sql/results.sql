@@ -25,9 +25,9 @@ SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth 
 -- The text that an item was embedded from, and those of what belongs to it.
 WITH RECURSIVE family AS (
     SELECT %(id)s::bigint AS item_id
-    UNION
+    UNION ALL
     SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
-),
+) CYCLE item_id SET circular USING way,
 member AS (SELECT item_id FROM family LIMIT 1000)
 SELECT embedding.item_id = %(id)s AS own, embedding.hash
 FROM member JOIN embedding ON embedding.item_id = member.item_id

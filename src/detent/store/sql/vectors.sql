@@ -103,6 +103,17 @@ SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked;
 -- What follows gives up if it does not get its locks at once, sooner than a deadlock would be looked for.
 SET LOCAL lock_timeout = '500ms';
 
+-- name: note_search
+-- A model's vectors are searched.
+INSERT INTO search (model_id, last_at) VALUES (%(model)s, clock())
+ON CONFLICT (model_id) DO UPDATE SET last_at = excluded.last_at WHERE search.last_at < excluded.last_at;
+
+-- name: is_searched
+-- Whether somebody searched a model's vectors not long ago.
+SELECT EXISTS (
+    SELECT FROM search WHERE model_id = %(model)s AND last_at > clock() - interval '1 hour'
+) AS searched;
+
 -- name: halfvec_type
 -- The number of the type of vectors: it is another in each database.
 SELECT 'halfvec'::regtype::oid AS oid;
@@ -125,7 +136,7 @@ DROP INDEX IF EXISTS {index};
 
 -- name: index_part
 -- The index by which a part is searched.
-CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = 16, ef_construction = 128);
+CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = {links}, ef_construction = {candidates});
 
 -- name: analyze_part
 -- What the planner should know of a part.

@@ -33,10 +33,16 @@ AT_LEAST = 20_000
 """How many vectors make an index worth while beside others: comparing with so many takes a hundredth of a second."""
 FIRST = 50_000
 """How many make the first one worth while: there is nothing else then that a search would have to look at."""
+UNSEARCHED = 100_000
+"""How many make one worth while as long as nobody searches, and more are coming."""
 
 _LARGE = 200_000
 """An index of fewer vectors is made by one process: it takes seconds, and who searches meanwhile needs the others."""
-_TOGETHER = 4
+_TOGETHER, _TOGETHER_UNSEARCHED = 4, 16
+"""How many parts of similar size are brought together. Each has to be asked by who searches, and bringing them together
+takes longer than making them."""
+_QUICK, _THOROUGH = {"links": 12, "candidates": 64}, {"links": 16, "candidates": 128}
+"""How an index is made: of few vectors, which are brought together with others one day, in half the time."""
 _SAMPLE = 500
 _WASTE = 0.5
 _GRAPH_BYTES = 900
@@ -53,19 +59,21 @@ class Merge:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def step(self, model: Model, *, at_least: int | None = None) -> bool:
+    async def step(self, model: Model, *, at_least: int | None = None, more_to_come: bool = False) -> bool:
         """Do one step; returns whether there was one to do. Harmless at any time, from any number of programs."""
         try:
-            return await self._step(model, at_least)
+            return await self._step(model, at_least, more_to_come)
         except (OtherMerge, errors.UndefinedTable):  # a part that is gone, with its model or into another one
             return False
 
-    async def _step(self, model: Model, at_least: int | None) -> bool:
+    async def _step(self, model: Model, at_least: int | None, more_to_come: bool) -> bool:
         async with self._database.connection() as connection:
             listing = await parts.read(connection, model.id)
-            enough = at_least or (AT_LEAST if listing.full else FIRST)
+            [row] = await fetch(connection, "is_searched", {"model": model.id})
+            enough = at_least or _enough(listing, patient=more_to_come and not row.searched)
             grown = not listing.retired and await _has_grown(connection, listing.fresh, enough)
-            similar = await _worth_gathering(connection, model, listing.full)
+            together = _TOGETHER if row.searched else _TOGETHER_UNSEARCHED
+            similar = await _worth_gathering(connection, model, listing.full, together)
         if listing.retired:
             return False
         if listing.leaving:
@@ -141,6 +149,13 @@ class Merge:
             yield connection, listing
 
 
+def _enough(listing: Listing, *, patient: bool) -> int:
+    """How many vectors the next index is made of."""
+    if patient:
+        return UNSEARCHED
+    return AT_LEAST if listing.full else FIRST
+
+
 async def _has_grown(connection: Connection, fresh: Part | None, at_least: int) -> bool:
     if fresh is None:
         return False
@@ -148,16 +163,16 @@ async def _has_grown(connection: Connection, fresh: Part | None, at_least: int) 
     return bool(row.count >= at_least)
 
 
-async def _worth_gathering(connection: Connection, model: Model, full: Sequence[Part]) -> Sequence[Part]:
+async def _worth_gathering(connection: Connection, model: Model, full: Sequence[Part], together: int) -> Sequence[Part]:
     """Parts of similar size, if their index can be made in memory; or one of which most is not needed."""
     [row] = await fetch(connection, "build_memory")
     tiers = defaultdict(list)
     for part in full:
-        tiers[int(math.log(part.count or 1, _TOGETHER))].append(part)
+        tiers[int(math.log(part.count or 1, together))].append(part)
     for _, tier in sorted(tiers.items()):
-        together = _that_fit(model, tier, row.bytes)
-        if len(together) >= _TOGETHER:
-            return together
+        fitting = _that_fit(model, tier, row.bytes)
+        if len(fitting) >= together:
+            return fitting
     return [part for part in full if part.count and await _is_waste(connection, part)][:1]
 
 
@@ -191,7 +206,7 @@ async def _build(connection: Connection, model: Model, part: Part) -> int:
     await fetch(connection, "set_build", needed | {"workers": helpers})
     index = f"{part.name}_nearest"
     await run(connection, compose("drop_part_index", index=index))
-    statement = compose("index_part", part=part.name, index=index)
+    statement = compose("index_part", part=part.name, index=index, **(_THOROUGH if count >= _LARGE else _QUICK))
     try:
         async with connection.transaction():
             await run(connection, statement)

@@ -8,16 +8,18 @@ that the filter leaves is compared too, so that what exists is found, however ra
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
-from psycopg import sql
+from psycopg import errors, sql
 
-from detent.errors import ModelRetired
+from detent.errors import DatabaseBusy, ModelRetired
 from detent.store.database import Connection, Database, fetch
 from detent.store.statements import SQL
 from detent.store.vectors import parts, wire
@@ -33,9 +35,10 @@ SMALL = 200_000
 """A part that lost its index is compared as a whole if it is smaller: that takes a tenth of a second."""
 
 LARGE = 300_000
-_CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 120, 240, 1000
+_CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 160, 240, 1000
 """How many candidates an index is asked for at a time. Of a large one it takes more to have found the nearest."""
 _MOST_SCANNED = 20_000
+_NOTE_SECONDS = 300.0
 
 
 class VectorHit(NamedTuple):
@@ -87,6 +90,7 @@ class Filter:
 class Search:
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._noted: dict[int, float] = {}
 
     async def nearest(
         self,
@@ -101,6 +105,8 @@ class Search:
         wanted = Filter(kinds, allowed)
         parameters = {"vector": wire.halfvec(values), "limit": limit, **wanted.parameters}
 
+        await self._note(model)
+
         async def find(connection: Connection, listing: Listing) -> VectorHits:
             if listing.retired:
                 raise ModelRetired(model)
@@ -109,6 +115,14 @@ class Search:
             return VectorHits([VectorHit(r.item_id, r.hash, 1.0 - r.distance) for r in rows], _notes(listing))
 
         return await parts.reading(self._database, model.id, find)
+
+    async def _note(self, model: Model) -> None:
+        """Let it be known, now and then, that this model is searched. Where nothing can be written, nobody loads."""
+        now = time.monotonic()
+        if now - self._noted.get(model.id, -math.inf) > _NOTE_SECONDS:
+            self._noted[model.id] = now
+            with contextlib.suppress(DatabaseBusy, errors.InsufficientPrivilege):
+                await self._database.fetch("note_search", {"model": model.id})
 
 
 async def _find(connection: Connection, searched: list[Part], wanted: Filter, parameters: dict[str, Any]) -> list[Any]:

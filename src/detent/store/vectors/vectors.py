@@ -115,9 +115,10 @@ class Vectors:
         """The items whose texts are nearest: of these kinds (their numbers), of those allowed (theirs), or of all."""
         return await self._search.nearest(model, vector, limit=limit, kinds=kinds, allowed=allowed)
 
-    async def merge(self, model: Model, *, at_least: int | None = None) -> bool:
-        """Do one step of turning fresh vectors into indexed ones; returns whether there was one to do."""
-        return await self._merge.step(model, at_least=at_least)
+    async def merge(self, model: Model, *, at_least: int | None = None, more_to_come: bool = False) -> bool:
+        """Do one step of turning fresh vectors into indexed ones; returns whether there was one to do. While there is
+        `more_to_come`, and nobody searches, that is done for more of them at a time."""
+        return await self._merge.step(model, at_least=at_least, more_to_come=more_to_come)
 
     async def tidy(self) -> list[str]:
         """Drop tables that are no longer used, unless somebody still reads them; returns their names."""
