@@ -76,6 +76,23 @@ def test_a_go_function_is_found_in_whichever_file_of_its_package_it_is(edges: Ed
     assert edges(moved, "CONSUMES") == {("main.go#main", "net/b.go#Dial")}
 
 
+def test_default_exports_are_found_by_whatever_name_they_are_imported(edges: Edges) -> None:
+    app = "export function App() { new Cart().add(); Total(); Cart.empty(); }\n"
+    files: dict[str, str | None] = {
+        "app.tsx": f'import Cart, {{ Total }} from "./shop";\n{app}',
+        "shop/index.ts": 'export { default } from "./cart";\nexport { default as Total } from "./total";\n',
+        "shop/cart.ts": "class Cart { static empty() {} add() {} }\nexport default Cart;\n",
+        "shop/total.ts": "export default () => 1;\n",
+        "old.js": "import Basket from './shop/cart.js';\nfunction old() { Basket.empty(); }\n",
+    }
+    assert edges(files, "CONSUMES") == {
+        ("app.tsx#App", "shop/cart.ts#Cart"),
+        ("app.tsx#App", "shop/total.ts#default"),
+        ("old.js#old", "shop/cart.ts#Cart"),
+        ("old.js#old", "shop/cart.ts#Cart.empty"),
+    }
+
+
 def test_what_an_index_hands_on_is_found_under_the_name_of_its_folder(edges: Edges) -> None:
     files: dict[str, str | None] = {
         "app.ts": 'import { run } from "./lib";\nfunction f() { run(); }\n',

@@ -119,7 +119,7 @@ def test_folders_at_the_top_may_be_imported_by_their_names(tmp_path: Path) -> No
     assert not found.mentions
 
 
-def test_named_imports_lead_to_scopes_and_default_ones_do_not(tmp_path: Path) -> None:
+def test_imports_lead_to_scopes_by_their_names_or_by_default(tmp_path: Path) -> None:
     text = (
         'import D, {f as g} from "./u.mjs"; import * as n from "./n.mjs";\n'
         "class K { m() { g(); D(); n.go(); this.o(); o(); } o() {} }"
@@ -127,6 +127,8 @@ def test_named_imports_lead_to_scopes_and_default_ones_do_not(tmp_path: Path) ->
     assert consumed(linked(tmp_path, "a.js", text), "K.m") == [
         ("call", "u.mjs#f"),
         ("call", "u.mts#f"),
+        ("call", "u.mjs#default"),
+        ("call", "u.mts#default"),
         ("call", "n.mjs#go"),
         ("call", "n.mts#go"),
         ("call", "a.js#K.o"),
@@ -150,10 +152,29 @@ def test_what_a_file_hands_on_is_meant_by_its_name_there(tmp_path: Path) -> None
     assert aliased(linked(tmp_path, "a/api.ts", text)) == {
         "a/api.ts#f": "a/x.ts#f",
         "a/api.ts#h": "a/x.ts#g",
+        "a/api.ts#D": "a/x.ts#default",
         "a/api.ts#o": "a/o.ts#o",
     }
     found = aliased(linked(tmp_path, "a/index.js", 'export { f } from "./x";\n'))
     assert found == {"a.js": "a/index.js", "a.js#f": "a/index.js#f", "a/index.js#f": "a/x.js#f"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("export default function f() {}", {"default": "f"}),
+        ("class K { m() {} }\nexport default K;", {"default": "K", "default.m": "K.m"}),
+        ("class K {}\nfunction f() {}\nexport { K as L, f as default };", {"L": "K", "default": "f"}),
+        ("function f() {}\nexport { f };", {}),
+        ("export default () => 1;", {}),
+        ("export default other;", {}),
+    ],
+)
+def test_what_a_file_exports_by_another_name_is_meant_by_that(
+    tmp_path: Path, text: str, expected: dict[str, str]
+) -> None:
+    found = aliased(linked(tmp_path, "a.ts", text))
+    assert found == {f"a.ts#{name}": f"a.ts#{scope}" for name, scope in expected.items()}
 
 
 # Go

@@ -92,10 +92,23 @@ def test_the_future_is_no_library(tmp_path: Path) -> None:
     assert not linked(tmp_path, "mod.py", "from __future__ import annotations\n").mentions
 
 
-def test_a_star_imports_and_binds_nothing(tmp_path: Path) -> None:
-    found = linked(tmp_path, "pkg/mod.py", "from .base import *\nhelp_me()\n")
-    assert imported(found) == ["pkg/base.py"]
-    assert consumed(found, "") == []
+def test_with_a_star_come_the_names_that_nothing_else_binds(tmp_path: Path) -> None:
+    text = """
+from .base import *
+from .named import known
+from requests import *
+def own(): pass
+def f(given): help_me(); Base.make(); known(); own(); given(); print(); _hidden()
+"""
+    found = linked(tmp_path, "pkg/mod.py", text)
+    assert imported(found) == ["pkg/base.py", "pkg/named.py", "pkg/named/known.py", "python:requests"]
+    assert consumed(found, "f") == [
+        ("call", "pkg/base.py#help_me"),
+        ("call", "pkg/base.py#Base.make"),
+        ("use", "pkg/base.py#Base"),
+        ("call", "pkg/named.py#known"),
+        ("call", "pkg/mod.py#own"),
+    ]
 
 
 def test_a_method_calls_those_of_its_own_class(tmp_path: Path) -> None:

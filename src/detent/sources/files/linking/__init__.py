@@ -21,7 +21,7 @@ from detent.sources.files.parsing.parsed import Parsed
 
 __all__ = ["VERSION", "Linked", "Roots", "links"]
 
-VERSION = 3
+VERSION = 4
 """Another number whenever other references are made of the same file."""
 
 _LANGUAGES: dict[str, Callable[[Gathered, Parsed, Roots], Elsewhere]] = {

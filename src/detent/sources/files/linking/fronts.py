@@ -29,6 +29,13 @@ def take_over(gathered: Gathered, name: str, file: str, scope: str, stand_in: st
         gathered.scope_alias(stand_in, name, gathered.path, name)
 
 
+def rename(gathered: Gathered, name: str, scope: str, parts: Sequence[Part], stand_in: str = "") -> None:
+    """Say that a name of the file means a scope of its own, with all in it, and so does the name in `stand_in`."""
+    for part in visible(parts):
+        if part.key == scope or part.key.startswith(f"{scope}."):
+            take_over(gathered, name + part.key[len(scope) :], gathered.path, part.key, stand_in)
+
+
 def visible(parts: Sequence[Part]) -> Iterator[Part]:
     """The scopes that other files can name: none in a function, and of several with the same name the first."""
     inside: set[str] = set()

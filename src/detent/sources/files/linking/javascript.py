@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
-from detent.sources.files.linking.fronts import speak_for, take_over
+from detent.sources.files.linking.fronts import rename, speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
@@ -44,13 +44,13 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
         if package := modules.package(each.module):
             gathered.library("npm", package)
     _speak(gathered, parsed, modules)
-    aliases = Aliases(parsed.imports)
+    aliases = Aliases([each for each in parsed.imports if not each.exported])
 
     def elsewhere(use: Use) -> Iterator[Candidate]:
         imports, names = aliases.find(use.name)
         for each in imports:
             meant = [each.name, *names] if each.name else names
-            if meant and meant[0] != "default":
+            if meant:
                 for file in modules.files(each.module):
                     yield from member(file, meant)
 
@@ -109,14 +109,18 @@ class _Modules:
 
 
 def _speak(gathered: Gathered, parsed: Parsed, modules: _Modules) -> None:
-    """Say what an index is known by, and what a file hands on from others; not what others export by default, since its
-    name is not told, nor whole modules, which are no scopes."""
+    """Say what an index is known by, what a file exports by another name, and what it hands on from others; not whole
+    modules, which are no scopes."""
     folder, stem = folder_of(gathered.path), stem_of(gathered.path)
     stand_in = f"{folder}.{ending_of(gathered.path)}" if folder and stem == "index" else ""
     if stand_in:
         speak_for(gathered, stand_in, parsed.parts)
     defined = {part.key for part in parsed.parts}
     for each in parsed.imports:
-        is_named = each.alias not in {"", "default", *defined} and each.name not in {"", "*", "default"}
-        if each.exported and is_named and (file := modules.likeliest(each.module)):
+        is_named = each.alias not in {"", *defined} and each.name not in {"", "*"}
+        if not each.exported or not is_named:
+            continue
+        if not each.module:
+            rename(gathered, each.alias, each.name, parsed.parts, stand_in)
+        elif file := modules.likeliest(each.module):
             take_over(gathered, each.alias, file, each.name, stand_in)

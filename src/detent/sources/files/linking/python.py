@@ -6,6 +6,7 @@ reference goes to the file, and the package says that it is meant by that: it is
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,8 @@ from detent.sources.files.linking.roots import Roots
 from detent.sources.files.parsing.parsed import Import, Parsed, Use
 
 _FRONT = "__init__.py"
+_MOST_STARS = 3
+_ALWAYS_THERE = frozenset(dir(builtins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +39,34 @@ class _Module:
 
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
-    """Note what a file imports. A name that is imported may be a module, or something in one."""
+    """Note what a file imports, and what a package is known by."""
     modules = _Modules(gathered.path, roots)
     for each in parsed.imports:
-        found = modules.find(each.module)
-        if found is None:
-            if each.module != "__future__":
-                gathered.library("python", each.module.partition(".")[0])
-            continue
-        for file in islice(modules.imported(found, each.name), MOST_CANDIDATES):
-            gathered.file("", IMPORTS, file)
+        _note(gathered, each, modules)
     if gathered.path.rpartition("/")[2] == _FRONT:
         _speak(gathered, parsed, modules)
     aliases = Aliases(parsed.imports)
+    with_a_star = [each for each in parsed.imports if each.name == "*"][:_MOST_STARS]
 
     def elsewhere(use: Use) -> Iterator[Candidate]:
         imports, names = aliases.find(use.name)
+        if not imports and not names[0].startswith("_") and names[0] not in _ALWAYS_THERE:
+            imports = with_a_star
         for each in imports:
             for module in modules.find(each.module) or ():
-                yield from modules.candidates(module, each.name, names)
+                yield from modules.candidates(module, each.name.strip("*"), names)
 
     return elsewhere
+
+
+def _note(gathered: Gathered, each: Import, modules: _Modules) -> None:
+    """Note what is imported. A name may be a module, or something in one."""
+    found = modules.find(each.module)
+    if found is not None:
+        for file in islice(modules.imported(found, each.name), MOST_CANDIDATES):
+            gathered.file("", IMPORTS, file)
+    elif each.module != "__future__":
+        gathered.library("python", each.module.partition(".")[0])
 
 
 class _Modules:

@@ -38,7 +38,8 @@ class Import:
     `module` is as it is written: "os.path", "..models", "./util", "crate::net", "stdio.h". `name` is what of it is
     imported: "" for the module itself, "*" for everything. `alias` is how it is called here, dotted if it has to be
     written so; "" if nothing is bound. `system`: it is said not to be a file of this project, as in `#include <…>`.
-    `exported`: the name is not bound here but handed on, as in `export {a} from "./b"`.
+    `exported`: the name is not bound here but handed on, as in `export {a} from "./b"`; with no module, it is a name of
+    the file itself, as in `export {a as b}`.
     """
 
     module: str

@@ -1,4 +1,5 @@
-"""The imports of JavaScript and TypeScript: of modules, and by `require`."""
+"""The imports of JavaScript and TypeScript: of modules, and by `require`; and under which other names a file exports
+what is its own."""
 
 from __future__ import annotations
 
@@ -9,18 +10,27 @@ from tree_sitter import Node
 from detent.sources.files.parsing.code.source import Source
 from detent.sources.files.parsing.parsed import Import
 
+_NAMES = frozenset({"identifier", "type_identifier"})
+_EXPORTING = _NAMES | {"export_statement", "export_clause"}
+
 
 def imports(node: Node, source: Source) -> Iterator[Import]:
-    """`import d, {a as b} from "m"`, `export … from "m"`, `const {a} = require("m")`, `await import("m")`."""
+    """`import d, {a as b} from "m"`, `export … from "m"`, `const {a} = require("m")`, `await import("m")`; and, of no
+    module, `export {a as b}` and what is exported by default, by its name."""
     line = source.line(node.start_byte)
-    if node.type == "variable_declarator":
+    exported = node.type in _EXPORTING
+    if node.type in _NAMES:
+        bound = iter([("", source.text(node), "default")])
+    elif node.type == "export_clause":
+        bound = (("", name, alias) for name, alias in _clause(node, source) if name != alias)
+    elif node.type == "variable_declarator":
         bound = _required(node, source)
     elif node.type == "call_expression":
         bound = ((module, "", "") for module in [_argument(node, source)] if module)
     else:
         bound = _declared(node, source)
     for module, name, alias in bound:
-        yield Import(module, name, alias, line, exported=node.type == "export_statement")
+        yield Import(module, name, alias, line, exported=exported)
 
 
 def _declared(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:

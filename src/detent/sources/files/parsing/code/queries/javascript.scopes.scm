@@ -21,6 +21,9 @@
 
 (import_statement) @import
 (export_statement source: (_)) @import
+(export_statement (export_clause) @import)
+(export_statement "default" value: (identifier) @import)
+(export_statement "default" declaration: (_ name: (_) @import))
 (call_expression function: [(identifier) (import)] arguments: (arguments . (string) .)) @import
 (variable_declarator value: [
   (call_expression function: (identifier) arguments: (arguments . (string) .))
