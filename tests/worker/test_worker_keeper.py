@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -19,7 +22,8 @@ from detent.lifecycle import RetryPolicy
 from detent.store import Stage, Store
 from detent.worker.board import Board, make_descriptor
 from detent.worker.duty import place
-from detent.worker.keeper import OWNER, RESCUE_SECONDS, Keeper, Ward
+from detent.worker.keeper import DEAD_SECONDS, OWNER, RESCUE_SECONDS, Keeper, Ward
+from detent.worker.names import is_dead, worker_name
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench
@@ -81,6 +85,40 @@ async def at_work(
     finally:
         running.cancel()
         await asyncio.wait({running})
+
+
+def killed() -> str:
+    """The name of a worker that is no longer there."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return worker_name(process.pid)
+
+
+async def test_what_was_killed_with_its_keeper_is_taken_back_before_its_lease_runs_out(bench: Bench) -> None:
+    clock = Clock()
+    keeper = Keeper(bench.store, lease_seconds=300, clock=clock)
+    source = Source("source", {"Task": JOB}, [])
+    await bench.add(source, "a", "b", "c", "d", "e")
+    elsewhere = killed().replace(socket.gethostname(), "another-machine")
+    owners = [killed(), worker_name(), worker_name(role="queue"), elsewhere, killed()]
+    items = [(await bench.store.claim(STAGE, owner=owner, limit=1))[0] for owner in owners]
+    keeper.wards.append(Ward(owners[4], 0, Board(make_descriptor()), {}))
+    await keeper.bury_strangers()
+    clock.now += DEAD_SECONDS - 1
+    await keeper.bury_strangers()
+    assert list((await bench.states()).values()) == ["doing"] * 5, "its own keeper may still say what it was doing"
+    clock.now += 1
+    await keeper.bury_strangers()
+    states = await bench.states()
+    assert [states[item.key] for item in items] == ["todo", "doing", "doing", "doing", "doing"]
+    [again] = await bench.store.claim(STAGE, owner="another", limit=1)
+    assert (again.key, again.attempt, again.alone) == (items[0].key, 2, True), "its last attempt"
+
+
+def test_a_worker_is_dead_only_if_its_process_could_be_seen_and_is_not_there() -> None:
+    assert is_dead(killed())
+    alive = [worker_name(), worker_name(1), "somebody", f"{socket.gethostname()}:999999999:abcdef"]
+    assert not any(map(is_dead, alive))
 
 
 async def test_a_worker_that_lost_its_lease_learns_it_and_writes_nothing(

@@ -134,15 +134,20 @@ class Leases:
         """The one item held under this token is worked on from now on with nothing beside it."""
         await self._database.fetch("begin_alone", {"token": token})
 
-    async def rescue(self, *, owner: str, tokens: Iterable[int] = (), overdue: bool = True) -> dict[int, str]:
-        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went."""
+    async def rescue(
+        self, *, owner: str, tokens: Iterable[int] = (), overdue: bool = True, alone: bool = True
+    ) -> dict[int, str]:
+        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went.
+
+        Each is tried alone then; if not `alone`, only when it is for the last time.
+        """
         asked = {"tokens": list(tokens), "overdue": overdue}
         went: dict[int, str] = {}
         while await self._database.fetch("overdue", asked):
             async with self._database.transaction() as connection:
                 await fetch(connection, "join_movers")
                 locked = await fetch(connection, "lock_overdue", asked | {"limit": _LEASES_AT_ONCE})
-                parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": True}
+                parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": alone}
                 rows = await fetch(connection, "rescue", parameters)
             went |= {row.id: row.final for row in rows}
             if len(locked) < _LEASES_AT_ONCE:  # the rest, if any, is being taken by somebody else

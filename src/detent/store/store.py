@@ -174,10 +174,13 @@ class Store:
         return await self._settling.settle(verdicts)
 
     async def rescue(
-        self, *, owner: str = "rescue", tokens: Iterable[int] = (), overdue: bool = True
+        self, *, owner: str = "rescue", tokens: Iterable[int] = (), overdue: bool = True, alone: bool = True
     ) -> dict[int, str]:
-        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went."""
-        return await self.leases.rescue(owner=owner, tokens=tokens, overdue=overdue)
+        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went.
+
+        Each is tried alone then; if not `alone`, only when it is for the last time.
+        """
+        return await self.leases.rescue(owner=owner, tokens=tokens, overdue=overdue, alone=alone)
 
     async def mark_changed(self, source: str, label: str, hashes: Mapping[str, str], *, owner: str = BY_HAND) -> int:
         """Send items with a new content hash round again; returns how many that were."""

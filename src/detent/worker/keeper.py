@@ -23,6 +23,7 @@ from detent.lifecycle import RetryPolicy, Trouble
 from detent.store import Store
 from detent.worker.board import Board, Running
 from detent.worker.duty import place
+from detent.worker.names import is_dead
 from detent.worker.patience import Revive, leave_it
 
 log = logging.getLogger("detent.keeper")
@@ -31,6 +32,7 @@ MARGIN_SECONDS = 2.0
 """How long past its limit a handler is left to the worker, which can give up most handlers by itself."""
 
 RESCUE_SECONDS = 2.0
+DEAD_SECONDS = 4.0
 PARTITION_SECONDS = 3600.0
 AGAIN_SECONDS = 60.0
 """How long a duty that failed waits at most before it is tried again."""
@@ -75,6 +77,7 @@ class Keeper:
         self._awake = _since_boot()
         self._renew_seconds = min(lease_seconds / 4, 30.0)
         self._due: dict[str, float] = {}
+        self._dead: dict[str, float] = {}
         self.wards: list[Ward] = []
 
     async def run(self, stopped: asyncio.Event, *, poll_seconds: float = 1.0) -> None:
@@ -132,6 +135,17 @@ class Keeper:
         """Takes back work from leases that ran out, whoever had them; the workers here are alive and keep theirs."""
         await self.renew_all()
         await self._store.rescue(owner=OWNER)
+        await self.bury_strangers()
+
+    async def bury_strangers(self) -> None:
+        """Takes back work of those who were killed together with their keeper, and need not be waited for. Their own
+        keeper, if there is one, knows better what they were doing, and has a few seconds to say it."""
+        now = self._clock()
+        strangers = {holder.owner for holder in await self._store.leases.workers()} - {w.owner for w in self.wards}
+        self._dead = {owner: self._dead.get(owner, now) for owner in strangers if is_dead(owner)}
+        for owner in [owner for owner, since in self._dead.items() if now - since >= DEAD_SECONDS]:
+            tokens = await self._store.leases.of(owner)
+            await self._store.rescue(owner=OWNER, tokens=tokens, overdue=False, alone=False)
 
     async def make_partitions(self) -> None:
         """Makes the journal's partitions for the months to come, and drops those past their retention."""
