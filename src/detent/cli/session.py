@@ -101,7 +101,8 @@ class Session:
             raise DetentError(f"There is no Detent project in {project.root}. `detent init {project.root}` makes one.")
         raise DetentError(f"There is no Detent project in {Path.cwd()} or above it. `detent init` makes one.")
 
-    def finish(self, work: Callable[[], Awaitable[T]]) -> T:
+    @staticmethod
+    def finish(work: Callable[[], Awaitable[T]]) -> T:
         """Do something from beginning to end."""
         import asyncio
         import logging

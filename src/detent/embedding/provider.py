@@ -23,7 +23,8 @@ class Provider(Protocol):
     `name` and `model` together say what a vector was made with: vectors are compared only with those of the same
     pair, and another pair means that all are made again. So a model that was shortened to fewer dimensions has
     another name. `batch_size` is how many texts a call likes best; any number is accepted. Where `dimensions` is not
-    known beforehand, the first look at it may load a model or ask a service.
+    known beforehand, the first look at it may load a model or ask a service. `light`: it asks nobody and needs little
+    memory, so that several processes may have it without being told to.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Provider(Protocol):
     dimensions: int
     batch_size: int
     budget: Budget | None = None
+    light: bool = False
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One vector for each text, in the same order: float32, of length 1.

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,10 +48,15 @@ class Model(NamedTuple):
     table: Vectors
 
 
+_AHEAD: dict[int, Model] = {}
+"""A model that was loaded before anybody asked for it, by its dimensions."""
+
+
 class WordLlama(Provider):
     """Means of token vectors."""
 
     name = "wordllama"
+    light = True
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self.dimensions = _dimensions(settings)
@@ -80,7 +84,7 @@ class WordLlama(Provider):
     def _model(self) -> Model:
         with self._loading:
             if self._loaded is None:
-                self._loaded = _load(self.dimensions)
+                self._loaded = _AHEAD.pop(self.dimensions, None) or _load(self.dimensions)
             return self._loaded
 
 
@@ -100,15 +104,14 @@ def _dimensions(settings: EmbeddingSettings) -> int:
 def load_ahead() -> None:
     """Have the usual model ready, where it can be: it takes a tenth of a second."""
     with contextlib.suppress(ModelUnavailable):
-        _load(LARGEST)
+        _AHEAD[LARGEST] = _load(LARGEST)
 
 
 def forget() -> None:
     """Let go of a model that was loaded ahead."""
-    _load.cache_clear()
+    _AHEAD.clear()
 
 
-@lru_cache(maxsize=1)
 def _load(dimensions: int) -> Model:
     import numpy as np
     from safetensors.numpy import load_file

@@ -24,6 +24,7 @@ from detent.store.removal import MENTIONS_LOCK, remove_held
 
 Produced = Sequence[tuple[Item, Done]]
 Target = NewItem | Reference | Mention
+New = Sequence[tuple[Kind, NewItem]]
 
 BY_PARENT = "its parent"
 SKIP = "skip"
@@ -42,7 +43,8 @@ class Line(NamedTuple):
 
 
 class Offspring(NamedTuple):
-    """A child, the item it comes with, its place among its siblings, its kind, and the number of that with its key."""
+    """A child, the item it comes with, its place among its siblings, its kind, and its name: the kind's number, and the
+    key."""
 
     parent: Item
     position: int
@@ -100,8 +102,8 @@ class Graph:
         return await hold(connection, parents, [each.name for each in await self._offspring(produced)], tokens)
 
     async def write(self, connection: Connection, produced: Produced, family: Family) -> None:
-        offspring = await self._offspring(produced)
-        await self._add_children(connection, offspring)
+        offspring, shared = await self._offspring(produced), await self._shared(produced)
+        await self._add_children(connection, offspring, shared)
         await hold_new(connection, family, [each.name for each in offspring])
         plan = self._plan(produced, offspring, family)
         await remove_held(connection, self._kinds, plan.gone)
@@ -113,7 +115,7 @@ class Graph:
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
-        await self._add_shared(connection, produced)
+        await add(connection, shared)
         await self._write_mentions(connection, produced)
         await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
 
@@ -134,24 +136,23 @@ class Graph:
             for position, child in enumerate(done.children or ())
         ]
 
-    async def _add_children(self, connection: Connection, offspring: Sequence[Offspring]) -> None:
+    async def _add_children(self, connection: Connection, offspring: Sequence[Offspring], shared: New) -> None:
+        """Add what comes with items. Where others of its kind are to be added later, they are added now, in one order,
+        so that two that add the same never wait for each other."""
         born = [
             (each.kind, _born(each.kind, each.child.key, each.child.node, each.child.fingerprint)) for each in offspring
         ]
-        if born:
-            await add(connection, born)
+        kinds = {kind.id for kind, _ in born}
+        await add(connection, [*born, *([] if kinds.isdisjoint(kind.id for kind, _ in shared) else shared)])
 
-    async def _add_shared(self, connection: Connection, produced: Produced) -> None:
-        """Add what others may add at the same moment: late, since they wait until this transaction has ended; and all
-        at once, so that two that add the same never wait for each other."""
+    async def _shared(self, produced: Produced) -> New:
+        """What others may add at the same moment. It is added late: they wait until this transaction has ended."""
         mentioned = [
             (kind := await self._kind(item, mention), _born(kind, mention.key, mention.node))
             for item, done in produced
             for mention in done.mentions
         ]
-        found = [(await self._kind(item, new), new) for item, done in produced for new in done.found]
-        if mentioned or found:
-            await add(connection, [*mentioned, *found])
+        return [*mentioned, *[(await self._kind(item, new), new) for item, done in produced for new in done.found]]
 
     def _plan(self, produced: Produced, offspring: Sequence[Offspring], family: Family) -> Plan:
         plan = Plan()

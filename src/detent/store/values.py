@@ -22,6 +22,7 @@ LONGEST_KEY = 2000
 
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _FEW = 100
+"""Properties that are looked at one by one."""
 
 
 def check_text(what: str, text: str | None) -> None:

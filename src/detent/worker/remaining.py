@@ -12,6 +12,7 @@ from detent.worker.duty import Duty
 from detent.worker.tending import Tending
 
 _MOST_PROCESSES = 4
+"""The server needs processors too, and more processes than that wait for it."""
 _WORTH_A_PROCESS = 500
 """How many items a process is started for: it takes as long to start as some of them take."""
 
@@ -50,11 +51,17 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
 
 
 async def processes_for(store: Store, all_duties: Sequence[Duty]) -> int:
-    """How many processes have enough to do: several only for handlers that compute, and no more than there are
-    processors."""
+    """How many processes have enough to do, and no more than there are processors: several only if all that is done is
+    to compute, since what others are asked for, or needs much memory, is not to be done so many times at once."""
+    if not all(duty.handler.computes or _is_light(duty) for duty in all_duties):
+        return 1
     left = await remaining(store, [duty for duty in all_duties if duty.handler.computes])
     most = min(_MOST_PROCESSES, len(os.sched_getaffinity(0)))
     return max(1, min(most, left.now // _WORTH_A_PROCESS))
+
+
+def _is_light(duty: Duty) -> bool:
+    return duty.embedder is not None and getattr(duty.embedder.provider, "light", False)
 
 
 async def is_all_done(store: Store, all_duties: Sequence[Duty]) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from typing import Any
@@ -33,9 +35,10 @@ class Sharing:
         own, others = self._begin(texts)
         made = self._make(own, embed)
         failed = []
+        end = time.monotonic() + _PATIENCE_SECONDS
         for text, vector in others.items():
             try:
-                made[text] = vector.result(_PATIENCE_SECONDS)
+                made[text] = vector.result(max(0.0, end - time.monotonic()))
             except (CancelledError, TimeoutError):
                 failed.append(text)
         return made | self._make(failed, embed)
@@ -62,18 +65,25 @@ class Sharing:
         """Let who waits for these make them."""
         with self._changing:
             for text in texts:
-                if (vector := self._vectors.pop(text, None)) is not None:
-                    vector.cancel()
+                self._drop(text)
 
     def _keep(self, made: dict[UUID, Vector]) -> None:
         with self._changing:
             for text, vector in made.items():
                 kept = self._vectors.setdefault(text, Future())
-                if not kept.done():
+                if not math.isfinite(vector @ vector):  # the next try may make a better one
+                    self._drop(text)
+                elif not kept.done():
                     kept.set_result(vector)
                     self._numbers += len(vector)
             for text in list(self._vectors):
                 if self._numbers <= _MOST_NUMBERS:
                     return
                 if self._vectors[text].done():
-                    self._numbers -= len(self._vectors.pop(text).result())
+                    self._drop(text)
+
+    def _drop(self, text: UUID) -> None:
+        """Forget a text. Who waits for it makes its vector."""
+        vector = self._vectors.pop(text, None)
+        if vector is not None and not vector.cancel():
+            self._numbers -= len(vector.result())

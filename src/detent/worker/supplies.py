@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from detent.errors import DetentError
 from detent.knowledge import Item
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 SUPERSEDED = "to be embedded with another model, by another worker"
 
-_ELSEWHERE_SECONDS = 0.25
-"""After how long a text is looked at again that another process is embedding."""
+_ELSEWHERE_SECONDS, _MOST_SECONDS = 0.25, 1.0
+"""After how long a text is looked at again that another process is embedding, at first and later."""
+_MOST_REMEMBERED = 100_000
 
 
 class Supplies:
@@ -28,6 +30,7 @@ class Supplies:
         self._store = store
         self._settler = settler
         self._reservations = Reservations(store.database)
+        self._waited: set[UUID] = set()
 
     async def fill(self, duty: Duty, items: list[Item]) -> list[Item]:
         """The items with what their handler reads of them. Those that it need not see are settled."""
@@ -73,12 +76,22 @@ class Supplies:
             known = await self._store.vectors.known(model, list(hashes)) if model else set()
             self._reservations.free(known)
             elsewhere = hashes - reserved - here - known
-            waiting = [item for item in items if item.passage and item.passage.hash in elsewhere]
-            await self._give_back(waiting, "the same text is being embedded", _ELSEWHERE_SECONDS)
+            await self._leave_to_others(items, elsewhere)
         except BaseException:  # the claim is given up, and so are its texts: else nobody could ever have them
             self._reservations.free(reserved)
             raise
         return having_vectors([item for item in items if not item.passage or item.passage.hash not in elsewhere], known)
+
+    async def _leave_to_others(self, items: list[Item], elsewhere: set[UUID]) -> None:
+        """Give back items whose texts others are embedding: those for longer that have waited before."""
+        waiting: dict[float, list[Item]] = {}
+        for item in items:
+            if item.passage and item.passage.hash in elsewhere:
+                seconds = _MOST_SECONDS if item.passage.hash in self._waited else _ELSEWHERE_SECONDS
+                waiting.setdefault(seconds, []).append(item)
+        self._waited = (self._waited if len(self._waited) < _MOST_REMEMBERED else set()) | elsewhere
+        for seconds, some in waiting.items():
+            await self._give_back(some, "the same text is being embedded", seconds)
 
     async def _give_back(self, items: list[Item], reason: str, delay_seconds: float | None = None) -> None:
         """Items that are somebody else's to embed. What text they have is not theirs to free."""

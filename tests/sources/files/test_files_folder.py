@@ -171,6 +171,8 @@ def test_a_root_that_is_a_link_may_lead_somewhere_else_later(tmp_path: Path) -> 
     link.unlink()
     link.symlink_to("second")
     assert read(given, "x.md", 1000) == read(given, "y.md", 1000) == Content(b"second", 6)
+    (tmp_path / "second/sub").symlink_to(tmp_path / "first")
+    assert read(given, "sub/x.md", 1000) == Skipped("It leads out of the folder.")
 
 
 def test_settings_are_kept_and_read_again(tmp_path: Path) -> None:

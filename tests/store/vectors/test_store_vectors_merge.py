@@ -92,7 +92,7 @@ async def test_as_long_as_nobody_searches_indexes_are_made_of_more_and_seldom_br
 
 async def test_a_search_is_noted_now_and_then_and_forgotten_after_a_while(shelf: Shelf, query: Any) -> None:
     searched = "SELECT last_at FROM search"
-    query("UPDATE search SET last_at = last_at - interval '2 hours'")
+    query("UPDATE search SET last_at = last_at - interval '8 days'")
     [row] = await shelf.database.fetch("is_searched", {"model": shelf.model.id})
     assert not row.searched
     await shelf.put([1])

@@ -64,6 +64,13 @@ def _open_itself(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
 def _name(listed: tuple[os.DirEntry[str], bool]) -> str:
     return listed[0].name
 
@@ -88,6 +95,7 @@ class Folder:
     def __init__(self, settings: FolderSettings) -> None:
         self.root = settings.root
         self._settings = settings
+        self._leads_to: Path | None = None
         self._ignored = lru_cache(maxsize=4096)(self._read_ignored)
 
     @property
@@ -151,8 +159,7 @@ class Folder:
 
     def has(self, descriptor: int) -> bool:
         """Whether an open file is in this folder, whatever has become of its path since."""
-        where = Path(f"/proc/self/fd/{descriptor}").readlink()
-        return where.is_relative_to(self._root_at_first) or where.is_relative_to(self.root.resolve())
+        return Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(self._resolved_root())
 
     def at(self, path: str) -> Path:
         return self.root if path == "." else self.root / path
@@ -163,17 +170,18 @@ class Folder:
             target = full.resolve(strict=True)
         except (OSError, RuntimeError):  # RuntimeError: links in a circle, in older versions of Python
             return Entry(path, None, "It is a symbolic link that leads nowhere.")
-        if not target.is_relative_to(self.root.resolve()):
+        if not target.is_relative_to(self._resolved_root()):
             return Entry(path, None, "It is a symbolic link that leads out of the folder.")
         status = target.stat()
         if stat.S_ISDIR(status.st_mode):
             return Entry(path, None, "It is a symbolic link to a folder, which is taken where it is.")
         return Entry(path, status, self._reason(path, status))
 
-    @cached_property
-    def _root_at_first(self) -> Path:
-        """Where the root led to when that was first asked: to find out takes longer than to read a file."""
-        return self.root.resolve()
+    def _resolved_root(self) -> Path:
+        """Where the root leads to. To find out takes longer than to read a file: it is done when that has changed."""
+        if self._leads_to is None or not _is_same(self.root, self._leads_to):
+            self._leads_to = self.root.resolve()
+        return self._leads_to
 
     def _reason(self, path: str, status: os.stat_result) -> str:
         """Why nothing but the name of an entry is taken, "" if more is."""

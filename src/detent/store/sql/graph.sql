@@ -13,14 +13,16 @@ WHERE token = ANY (%(tokens)s::bigint[] || ARRAY(
 ORDER BY token FOR UPDATE;
 
 -- name: descendants
--- What belongs to these items, and to what belongs to them, and so on. An item may come more than once. UNION would take
--- care of that by a table in memory, which is made as large as the planner believes the family to be: it believes in
--- thousands of millions, and making the table takes longer than all the rest.
+-- What belongs to these items, and to what belongs to them, and so on, each once: it is not gone on from one of these,
+-- which is begun with. An item has one parent, so what leads in a circle leads over one of them too. UNION would need a
+-- table in memory, which is made as large as the planner believes the family to be: it believes in thousands of
+-- millions, and making the table takes longer than all the rest.
 WITH RECURSIVE family AS (
     SELECT item_id FROM node WHERE parent_id = ANY (%(ids)s::bigint[])
     UNION ALL
     SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
-) CYCLE item_id SET circular USING way
+    WHERE family.item_id <> ALL (%(ids)s::bigint[])
+)
 SELECT item_id FROM family;
 
 -- name: children

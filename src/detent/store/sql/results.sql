@@ -26,8 +26,8 @@ SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth 
 WITH RECURSIVE family AS (
     SELECT %(id)s::bigint AS item_id
     UNION ALL
-    SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id
-) CYCLE item_id SET circular USING way,
+    SELECT node.item_id FROM family JOIN node ON node.parent_id = family.item_id WHERE node.item_id <> %(id)s::bigint
+),
 member AS (SELECT item_id FROM family LIMIT 1000)
 SELECT embedding.item_id = %(id)s AS own, embedding.hash
 FROM member JOIN embedding ON embedding.item_id = member.item_id

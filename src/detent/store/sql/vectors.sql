@@ -106,12 +106,13 @@ SET LOCAL lock_timeout = '500ms';
 -- name: note_search
 -- A model's vectors are searched.
 INSERT INTO search (model_id, last_at) VALUES (%(model)s, clock())
-ON CONFLICT (model_id) DO UPDATE SET last_at = excluded.last_at WHERE search.last_at < excluded.last_at;
+ON CONFLICT (model_id) DO UPDATE SET last_at = excluded.last_at
+WHERE search.last_at < excluded.last_at - interval '5 minutes';
 
 -- name: is_searched
--- Whether somebody searched a model's vectors not long ago.
+-- Whether somebody searched a model's vectors in the last days.
 SELECT EXISTS (
-    SELECT FROM search WHERE model_id = %(model)s AND last_at > clock() - interval '1 hour'
+    SELECT FROM search WHERE model_id = %(model)s AND last_at > clock() - interval '7 days'
 ) AS searched;
 
 -- name: halfvec_type

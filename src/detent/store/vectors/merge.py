@@ -61,18 +61,18 @@ class Merge:
 
     async def step(self, model: Model, *, at_least: int | None = None, more_to_come: bool = False) -> bool:
         """Do one step; returns whether there was one to do. Harmless at any time, from any number of programs."""
+        [row] = await self._database.fetch("is_searched", {"model": model.id})
         try:
-            return await self._step(model, at_least, more_to_come)
+            return await self._step(model, at_least, more_to_come=more_to_come, searched=row.searched)
         except (OtherMerge, errors.UndefinedTable):  # a part that is gone, with its model or into another one
             return False
 
-    async def _step(self, model: Model, at_least: int | None, more_to_come: bool) -> bool:
+    async def _step(self, model: Model, at_least: int | None, *, more_to_come: bool, searched: bool) -> bool:
         async with self._database.connection() as connection:
             listing = await parts.read(connection, model.id)
-            [row] = await fetch(connection, "is_searched", {"model": model.id})
-            enough = at_least or _enough(listing, patient=more_to_come and not row.searched)
+            enough = at_least or _enough(listing, patient=more_to_come and not searched)
             grown = not listing.retired and await _has_grown(connection, listing.fresh, enough)
-            together = _TOGETHER if row.searched else _TOGETHER_UNSEARCHED
+            together = _TOGETHER if searched else _TOGETHER_UNSEARCHED
             similar = await _worth_gathering(connection, model, listing.full, together)
         if listing.retired:
             return False
