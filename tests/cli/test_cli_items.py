@@ -133,7 +133,18 @@ def test_show_tells_where_an_item_is_and_why(said: Callable[..., Result]) -> Non
 def test_the_names_of_the_storys_fields(document: Callable[..., Any]) -> None:
     story = document("show", "page 2")
 
-    fields = {"item", "lifecycle", "changed", "title", "alias_of", "embedding", "error_at", "lease", "checkpoint"}
+    fields = {
+        "item",
+        "lifecycle",
+        "changed",
+        "title",
+        "properties",
+        "alias_of",
+        "embedding",
+        "error_at",
+        "lease",
+        "checkpoint",
+    }
     assert set(story) == {*fields, "reached", "history"}
     assert set(story["reached"]) == {"claimed"}
     assert set(story["item"]) == ITEM

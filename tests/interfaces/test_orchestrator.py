@@ -146,6 +146,17 @@ def test_nodes_of_a_project_are_found_there(db: Detent) -> None:
     assert Recording(db, library).reingest([FileChange("p", deleted=True, label="Page")]).deleted == 1
 
 
+def test_files_of_a_folder_that_was_added_are_left_to_who_reads_them(
+    db: Detent, orchestrator: Recording, machine: NodeStateMachine
+) -> None:
+    db.wait(db.asynchronous.store.sources.configure("docs", "files", {"root": "/docs"}))
+    NodeStateMachine(db, source="docs").detect("File", ["unread.md"])
+    assert orchestrator.reingest([FileChange("own.md", "1")]) == IngestionStats(
+        changed=1, parsed=1, linked=1, embedded=1
+    )
+    assert (state_of(machine, "unread.md"), state_of(machine, "own.md")) == ("pending", "ready")
+
+
 def test_what_an_earlier_program_left_is_gone_on_with(
     open_db: Callable[[], Detent], orchestrator: Recording, machine: NodeStateMachine
 ) -> None:

@@ -70,6 +70,28 @@ async def test_phrases_and_exclusions_hold_in_every_mode(animals: Library, mode:
     assert await found('animal "guards the house"') == {"Dog/0"}
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "shown"),
+    [
+        ("load(id: string): Promise<Zebra> { return go(id) }", ("Zebra", "Promise", "return"), "Promise<[Zebra]>"),
+        ("self.items.append(entry) # in order", ("append", "items", '"items.append"'), "self.items.[append](entry)"),
+        ("see /usr/local/walrus/file.txt and notes", ("walrus", "local", "file.txt"), "local/[walrus]/file"),
+        ("#include <gnuhorn.h> // for all", ("gnuhorn", "include"), "[gnuhorn]"),
+        ('return <Header title="gazelle">x</Header>;', ("gazelle", "header"), 'title="[gazelle]"'),
+        ("version 3.14.1 of it is old", ("3.14.1", '"3.14"', "version"), "version [3].[14].[1]"),
+    ],
+)
+async def test_words_are_found_beside_the_signs_of_code(
+    library: Library, text: str, words: tuple[str, ...], shown: str
+) -> None:
+    await library.put("Other", "something else")
+    await library.put("Code", text)
+    await library.tend()
+    answers = [await library.search.search(word, mode="text", marks=("[", "]")) for word in words]
+    assert [keys(answer) for answer in answers] == [["Code"]] * len(words)
+    assert shown in str(answers[0].hits[0].snippet)
+
+
 async def test_ungrouped_every_passage_is_a_result_of_its_own(animals: Library) -> None:
     answer = await animals.search.search("young cats", grouped=False)
     assert answer.hits[0].key == "Cat/1"

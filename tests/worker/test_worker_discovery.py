@@ -16,7 +16,7 @@ import detent
 from detent import Child, Done, Handler, Item, Mention, NewItem, Node, Reference, Source
 from detent.application import discovery
 from detent.application.asynchronous import Report
-from detent.errors import DiscoveryFailed, InvalidSource
+from detent.errors import DiscoveryFailed, InvalidSource, PartlyUnseen
 from detent.lifecycle import ARTICLE, PASSAGE, TOPIC
 from detent.store import Store
 
@@ -369,7 +369,7 @@ class Shelf:
 
     def __init__(self, *keys: str) -> None:
         self.keys = list(keys)
-        self.failing = False
+        self.failing: Exception | None = None
         lifecycles = {"Article": ARTICLE, "Note": TOPIC, "Section": PASSAGE, "Category": PASSAGE}
         handlers = [Handler("claimed", self.load)]
         self.source = Source("wiki", lifecycles, handlers, self.discover, complete=["Article"])
@@ -378,7 +378,7 @@ class Shelf:
         for key in self.keys:
             yield NewItem(key, "Article")
         if self.failing:
-            raise OSError("the shelf is not there")
+            raise self.failing
 
     def load(self, item: Item) -> Done:
         section = Child("Section", f"{item.key}/1", Node("one", "The text of a section."))
@@ -408,10 +408,20 @@ def test_a_complete_source_that_fails_half_way_loses_nothing(database: str) -> N
     shelf = Shelf("a", "b", "c")
     with detent.open(database=database, sources=shelf.source) as db:
         db.run()
-        shelf.keys, shelf.failing = ["a"], True
+        shelf.keys, shelf.failing = ["a"], OSError("the shelf is not there")
         with pytest.raises(DiscoveryFailed):
             db.run()
         assert {"a", "b", "c"} <= keys_of(db)
+
+
+def test_a_source_that_could_not_look_everywhere_loses_only_what_it_could_have_seen(database: str) -> None:
+    shelf = Shelf("a", "locked", "locked/b", "locked too", "gone")
+    with detent.open(database=database, sources=shelf.source) as db:
+        db.run()
+        shelf.keys, shelf.failing = ["a"], PartlyUnseen("A drawer is locked.", unseen=("locked",))
+        with pytest.raises(DiscoveryFailed, match="A drawer is locked"):
+            db.run()
+        assert {key for key in keys_of(db) if not key.endswith("/1")} == {"a", "locked", "locked/b", "things"}
 
 
 async def test_what_is_no_longer_named_is_told(database: str) -> None:

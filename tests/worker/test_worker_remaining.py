@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from detent import Done, Handler, Item, Node, Outcome, Retry, Source
-from detent.lifecycle import NODE
+from detent import Child, Done, Handler, Item, Node, Outcome, Retry, Source
+from detent.lifecycle import NODE, PASSAGE
+from detent.store import Cursor
 from detent.worker.duty import declare, duties
 from detent.worker.remaining import is_all_done, processes_for
 
@@ -94,3 +95,50 @@ async def test_what_is_due_before_the_next_look_is_taken_when_it_is_due(bench: B
         await bench.run(source, worker__poll_seconds=3600)
     assert len(tried) == times + 1
     assert await bench.states() == {"a": "ready"}
+
+
+@pytest.mark.parametrize("count", [1, 5])
+async def test_what_comes_to_a_state_is_taken_at_once_without_hints_or_looks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """The worker that brought it there knows, and it alone."""
+
+    async def say_nothing() -> None:
+        pass
+
+    monkeypatch.setattr(bench.store.notices, "hint", say_nothing)
+    found = [Child("Part", "part", Node("part", "the text of a part"))]
+
+    def parse(item: Item) -> Outcome:
+        return Done(Node(item.key, f"the text of {item.key}"), children=found if item.key == "0" else ())
+
+    lifecycles = {"Note": NODE, "Part": PASSAGE}
+    source = Source("notes", lifecycles, [Handler("parsing", parse, label="Note"), notes().handlers[1]])
+    await bench.add(source, *map(str, range(count)), label="Note")
+    async with asyncio.timeout(20):
+        await bench.run(source, worker__poll_seconds=3600, worker__batch_size=1, worker__concurrency=1)
+    assert set((await bench.states()).values()) == {"ready"}
+
+
+async def test_what_a_look_on_from_the_last_claim_did_not_find_is_looked_for_from_the_beginning(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    remember = Cursor.remember
+
+    def trusting(cursor: Cursor, began: float, ended: float, positions: dict[int, tuple[int, int]]) -> None:
+        remember(cursor, began, ended, positions)
+        cursor.trusted_until = ended + 3600
+
+    def once_more(item: Item) -> Outcome:
+        tried.append(item.key)
+        first = item.key == "a" and tried.count("a") == 1
+        return Retry("not yet", retry_after=0) if first else Done(Node(item.key, "a text that is long enough"))
+
+    monkeypatch.setattr(Cursor, "remember", trusting)
+    source = Source("notes", {"Note": NODE}, [Handler("parsing", once_more), notes().handlers[1]])
+    await bench.add(source, "a", "b", "c", label="Note")
+    async with asyncio.timeout(20):
+        await bench.run(source, worker__poll_seconds=3600, worker__batch_size=1, worker__concurrency=1)
+    assert set((await bench.states()).values()) == {"ready"}
+    assert tried.count("a") == 2

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
+from detent.errors import DatabaseAway, DetentError, DiscoveryFailed, PartlyUnseen
 from detent.knowledge import NewItem
 from detent.sources import Source
 from detent.store import Store
@@ -71,8 +71,10 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
         before = found.named
         try:
             adding = _Adding(store, source, found, tell)
-            await _ask(source.discover, adding)
-            await adding.remove_the_others()
+            unseen = await _ask(source.discover, adding)
+            await adding.remove_the_others(unseen.unseen if unseen else ())
+            if unseen:
+                raise unseen
         except DatabaseAway:
             raise
         except (_Raised, DetentError) as error:
@@ -83,8 +85,8 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
     return found
 
 
-async def _ask(discover: Callable[[], Any], adding: _Adding) -> None:
-    """Let one source name its items, and add them as it goes on."""
+async def _ask(discover: Callable[[], Any], adding: _Adding) -> PartlyUnseen | None:
+    """Let one source name its items, and add them as it goes on; returns what it did not see, if it named all else."""
     async with _naming(discover) as naming:
         ended = False
         while not ended:
@@ -98,8 +100,11 @@ async def _ask(discover: Callable[[], Any], adding: _Adding) -> None:
             items = naming.take()
             await _to_its_end(adding.add(items))
             naming.make_room(len(items))
+    if isinstance(naming.error, PartlyUnseen) and naming.error.unseen:
+        return naming.error
     if naming.error is not None:
         raise _Raised(naming.error)
+    return None
 
 
 class _Raised(Exception):
@@ -143,10 +148,12 @@ class _Adding:
         if self.tell is not None:
             self.tell(self.found.named)
 
-    async def remove_the_others(self) -> None:
-        """Remove what the source has not named, of the labels that it names completely."""
+    async def remove_the_others(self, unseen: Sequence[str]) -> None:
+        """Remove what the source has not named, of the labels that it names completely; not what may be where it could
+        not look."""
         for label in sorted(self.source.complete):
-            self.found.removed += await self.store.remove_others(self.source.name, label, self.named[label])
+            named = self.named[label]
+            self.found.removed += await self.store.remove_others(self.source.name, label, named, unseen=unseen)
 
     async def _mark_changed(self, items: Sequence[NewItem]) -> int:
         hashes: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)

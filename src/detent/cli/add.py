@@ -66,7 +66,12 @@ def files(
     settings = FolderSettings(root, include, exclude, hidden, most_bytes, language=language)
 
     async def added(opened: Connected) -> None:
-        await opened.store.sources.configure(name, "files", settings.as_data())
-        session.say(f"{name} is the folder {root}. `detent run` reads it.")
+        sources = opened.store.sources
+        if language is not None:
+            await sources.require_language(language)
+        before = {each.name: each.settings.get("root") for each in await sources.configured()}.get(name)
+        await sources.configure(name, "files", settings.as_data())
+        instead = f", and no longer {before}" if before not in (None, str(root)) else ""
+        session.say(f"{name} is the folder {root}{instead}. `detent run` reads it.")
 
     session.with_new_store(added)

@@ -51,7 +51,7 @@ def items(
 
     \b
     Examples:
-      detent items --state failed
+      detent items --state error
       detent items --source wiki --label Article --limit 200
       detent items --error-kind not_found --json
     """

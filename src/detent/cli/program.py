@@ -104,7 +104,7 @@ Begin with:
   detent init                  make a project here
   detent run                   work until nothing is left to do
   detent status --watch        see how far it is
-  detent items --state failed  see what failed
+  detent items --state error   see what failed
   detent search WORDS          find something
   detent COMMAND --help        what a command does, with examples""",
 )

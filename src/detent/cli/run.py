@@ -141,9 +141,16 @@ async def _with_recruits(session: Session, plan: Plan) -> int:
     from detent.worker.recruit import recruiting
 
     async with recruiting() as recruits:
-        session.found()
+        _require_anything(session, plan)
         async with session.opened(plan.flags) as opened:
             return await _work(session, opened, plan, recruits)
+
+
+def _require_anything(session: Session, plan: Plan) -> None:
+    """Make no project where there is nothing to do for one."""
+    project, settings = session.found(), session.settings(plan.flags)
+    if not (project and project.exists) and settings.database is None and not settings.handlers.modules:
+        session.require_project()
 
 
 async def _work(session: Session, opened: Connected, plan: Plan, recruits: list[Recruit]) -> int:

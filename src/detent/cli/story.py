@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -34,6 +34,7 @@ _LONGEST = 400
     lifecycle   its name
     changed     whether the content changed while a worker has the item
     title       the title of its node, or null
+    properties  the properties of its node, or null
     alias_of    the key that it leads to, if it is a redirect, or null
     embedding   null, or: provider, model, content_hash, hash (of the text that was embedded)
     error_at    when it failed, or null
@@ -92,6 +93,7 @@ def _about(story: Story) -> list[tuple[str, Any]]:
     lines = [
         ("Item", plain(f"{item.source}/{item.label}/{item.key}", style="bold")),
         ("Title", story.title),
+        *(("Problem", str(problem)) for problem in _problems(story)),
         ("Leads to", story.alias_of),
         ("State", f"{item.state}, since {moment(item.since)} ({ago(item.since)}); lifecycle {story.lifecycle}"),
         ("Added", moment(item.added_at)),
@@ -108,6 +110,12 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         when = f" at {moment(story.error_at)}" if story.error_at else ""
         lines.append(("Error", plain(f"{item.error_kind}{when}: {item.error}", style=STYLES["failed"])))
     return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
+
+
+def _problems(story: Story) -> Sequence[object]:
+    """What a source says could not be read of it, while the rest was."""
+    told = (story.properties or {}).get("problems")
+    return told if isinstance(told, list) else []
 
 
 def _shortened(checkpoint: Mapping[str, Any]) -> str:
@@ -148,6 +156,7 @@ def _document(story: Story) -> dict[str, Any]:
         "lifecycle": story.lifecycle,
         "changed": story.changed,
         "title": story.title,
+        "properties": story.properties,
         "alias_of": story.alias_of,
         "embedding": _as_data(story.embedding) if story.embedding else None,
         "error_at": story.error_at,

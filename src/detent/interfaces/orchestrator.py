@@ -60,7 +60,8 @@ class IngestionOrchestrator:
     `{"embedding_provider": "openai", "embedding_model": …}`; None says nothing. What they raise becomes the node's
     error, and the others go on.
 
-    Several orchestrators may work on the same database: each node is taken by one of them.
+    Several orchestrators may work on the same database: each node is taken by one of them. Nodes of sources that Detent
+    reads itself, such as folders that were added, are left to it.
     """
 
     def __init__(self, db: Detent, machine: NodeStateMachine | None = None) -> None:
@@ -124,7 +125,7 @@ class IngestionOrchestrator:
     def _drive(self, stage: _Stage, work: Work) -> tuple[int, int]:
         """Take the nodes that wait through one stage, one by one; returns how many were done and how many failed."""
         done = failed = 0
-        for node in self.machine.get_nodes_by_state(stage.waiting, parts=False):
+        for node in self._waiting(stage):
             if not self.machine.transition(node.uuid, node.label, stage.working):
                 continue  # another program was faster
             try:
@@ -138,10 +139,14 @@ class IngestionOrchestrator:
         return done, failed
 
     def _skip(self) -> int:
-        waiting = self.machine.get_nodes_by_state(_EMBEDDING.waiting, parts=False)
         return self.machine.transition_batch(
-            [_move(node, "skip") for node in waiting if not self.needs_embedding(node)]
+            [_move(node, "skip") for node in self._waiting(_EMBEDDING) if not self.needs_embedding(node)]
         )
+
+    def _waiting(self, stage: _Stage) -> list[NodeStateInfo]:
+        own = {each.name for each in self.db.wait(self.db.asynchronous.store.sources.configured())}
+        waiting = self.machine.get_nodes_by_state(stage.waiting, parts=False)
+        return [node for node in waiting if node.project_id not in own]
 
 
 def _move(node: NodeStateInfo, state: str) -> Transition:

@@ -57,6 +57,7 @@ class Story:
     deadline: datetime | None
     token: int | None
     title: str | None
+    properties: dict[str, Any] | None
     alias_of: str | None
     embedding: Embedding | None
     checkpoint: dict[str, Any] | None
@@ -164,6 +165,7 @@ class Listing:
             deadline=row.deadline,
             token=row.token,
             title=row.title,
+            properties=row.properties,
             alias_of=row.alias_of,
             embedding=_embedding(row),
             checkpoint=row.checkpoint,

@@ -47,14 +47,17 @@ class Removal:
             removed += await self._remove([row.id for row in found])
         return removed
 
-    async def remove_others(self, kind: Kind, named: Set[str]) -> int:
+    async def remove_others(self, kind: Kind, named: Set[str], unseen: Sequence[str] = ()) -> int:
         """Remove the items of a kind whose keys are none of these, with all that belongs to them; returns how many.
 
-        What belongs to another item, or is named by many, is left alone: it goes with those."""
+        What belongs to another item, or is named by many, is left alone: it goes with those. So is what has one of the
+        keys that were `unseen`, or one that goes on after it with `/`."""
+        inside = tuple(f"{key}/" for key in unseen)
         removed, after = 0, ""
         while rows := await self._database.fetch("own_keys", {"kind": kind.id, "after": after, "limit": 10 * _STEP}):
             after = rows[-1].key
-            removed += await self.remove(kind, [row.key for row in rows if row.key not in named])
+            gone = [row.key for row in rows if row.key not in named and not f"{row.key}/".startswith(inside)]
+            removed += await self.remove(kind, gone)
         return removed
 
     async def sweep(self) -> int:

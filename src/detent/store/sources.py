@@ -75,9 +75,7 @@ class Sources:
         """
         if await self._language(source) == language:
             return 0
-        known = [row.name for row in await self._database.fetch("languages")]
-        if language not in known:
-            raise unknown("language", language, known)
+        await self.require_language(language)
         async with self._database.transaction() as connection:
             changed = await fetch(connection, "change_language", {"name": source, "language": language})
             if not changed:
@@ -85,6 +83,12 @@ class Sources:
             await fetch(connection, "hold_nodes")
             rows = await fetch(connection, "index_anew", {"source": changed[0].id})
         return int(rows[0].count)
+
+    async def require_language(self, language: str) -> None:
+        """A language that the server has no rules for is an error."""
+        known = [row.name for row in await self._database.fetch("languages")]
+        if language not in known:
+            raise unknown("language", language, known)
 
     async def _language(self, source: str) -> str:
         rows = await self._database.fetch("language", {"name": source})

@@ -198,9 +198,10 @@ class Store:
         """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
         return await self.removal.remove(await self.kinds.get(source, label), keys)
 
-    async def remove_others(self, source: str, label: str, named: Set[str]) -> int:
-        """Take the items out of the graph whose keys the source no longer names; returns how many."""
-        return await self.removal.remove_others(await self.kinds.get(source, label), named)
+    async def remove_others(self, source: str, label: str, named: Set[str], *, unseen: Sequence[str] = ()) -> int:
+        """Take the items out of the graph whose keys the source no longer names; returns how many. What has one of the
+        keys that were `unseen`, or one that goes on after it with `/`, stays."""
+        return await self.removal.remove_others(await self.kinds.get(source, label), named, unseen)
 
     def remove_source(self, name: str) -> AsyncGenerator[int, None]:
         """Remove a source and all it brought, in steps; says after each how many items are gone."""

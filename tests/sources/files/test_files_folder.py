@@ -120,10 +120,11 @@ def test_a_folder_that_cannot_be_read_is_told_when_all_others_are_named(
 
     monkeypatch.setattr(os, "scandir", refuse)
     found = []
-    with pytest.raises(FolderAway, match="locked cannot be read: Permission denied"):
+    with pytest.raises(FolderAway, match="locked cannot be read: Permission denied") as away:
         for entry, _ in folder(tmp_path).walk():
             found.append(entry.key)
     assert found == [".", "locked", "z", "z/b.md"]
+    assert away.value.unseen == ("locked",)
 
 
 def test_names_that_look_like_escaped_bytes_are_no_others(tmp_path: Path) -> None:
@@ -158,6 +159,25 @@ def test_a_file_is_not_read_over_a_folder_that_became_a_link_out_of_the_root(tmp
     shutil.rmtree(tmp_path / "root/sub")
     (tmp_path / "root/sub").symlink_to(tmp_path / "outside")
     assert read(given, "sub/x.md", 1000) == Skipped("It leads out of the folder.")
+
+
+def test_ignore_files_above_the_root_are_heeded_as_far_as_its_repository_goes(tmp_path: Path) -> None:
+    make(tmp_path, "repo/docs/a.md", "repo/docs/private/p.md", "repo/docs/b.tmp.md", "repo/docs/outside.md")
+    (tmp_path / ".gitignore").write_text("outside.md\n")
+    (tmp_path / "repo/.gitignore").write_text("docs/private/\n*.tmp.md\n")
+    given = tmp_path / "repo/docs"
+    everything = {".", "a.md", "b.tmp.md", "outside.md", "private", "private/p.md"}
+    assert {entry.key for entry, _ in folder(given).walk()} == everything, "it is no repository"
+    (tmp_path / "repo/.git").mkdir()
+    assert {entry.key for entry, _ in folder(given).walk()} == {".", "a.md", "outside.md"}
+    (tmp_path / "repo/docs/.gitignore").write_text("!b.tmp.md\n")
+    assert "b.tmp.md" in {entry.key for entry, _ in folder(given).walk()}
+
+
+def test_what_is_asked_for_by_name_is_taken_though_it_is_ignored_above(tmp_path: Path) -> None:
+    make(tmp_path, "repo/build/a.md", "repo/.git/config")
+    (tmp_path / "repo/.gitignore").write_text("build/\n")
+    assert {entry.key for entry, _ in folder(tmp_path / "repo/build").walk()} == {".", "a.md"}
 
 
 def test_a_root_that_is_a_link_may_lead_somewhere_else_later(tmp_path: Path) -> None:

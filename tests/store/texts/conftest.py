@@ -92,7 +92,8 @@ class Shelf:
         asked = {
             row.language: row.lexemes
             for row in self.query(
-                "SELECT language, tsvector_to_array(to_tsvector(language::regconfig, %s)) AS lexemes FROM text_kind",
+                "SELECT language, tsvector_to_array(to_tsvector(language::regconfig, apart(%s))) AS lexemes "
+                "FROM text_kind",
                 " ".join(words),
             )
         }

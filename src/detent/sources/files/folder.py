@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from detent.errors import DetentError
+from detent.errors import PartlyUnseen
 from detent.sources.files.settings import FolderSettings
 
 IGNORE_FILES = (".gitignore", ".detentignore")
@@ -37,8 +37,8 @@ _SPECIAL = {
 }
 
 
-class FolderAway(DetentError):
-    """The folder of a source cannot be seen, so nothing can be said about what is in it."""
+class FolderAway(PartlyUnseen):
+    """The folder of a source, or one in it, cannot be seen, so nothing can be said about what is in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,14 @@ class Entry:
 def _open_itself(path: str, flags: int) -> int:
     """Open a file, but not what a symbolic link leads to; and without waiting for a pipe."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
+def _of_its_repository(root: Path) -> list[Path]:
+    """The folders above this one that are of the same Git repository, the nearest first."""
+    for number, folder in enumerate((root, *root.parents)):
+        if (folder / ".git").exists():
+            return list(root.parents[:number])
+    return []
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -113,7 +121,7 @@ class Folder:
         if not self.root.is_dir():
             raise FolderAway(f"The folder {self.root} is not there.")
         left = [Entry(".", self.root.stat())]
-        away: list[FolderAway] = []
+        away: dict[str, FolderAway] = {}
         while left:
             entry = left.pop()
             inside: list[Entry] = []
@@ -123,11 +131,11 @@ class Folder:
                 except FolderAway as error:
                     if entry.path == ".":
                         raise
-                    away.append(error)
+                    away[entry.key] = error
             yield entry, inside
             left += reversed(inside)
         if away:
-            raise away[0]
+            raise FolderAway(str(next(iter(away.values()))), unseen=tuple(away))
 
     def entries(self, path: str) -> list[Entry]:
         """What is in a folder and not ignored, by name."""
@@ -220,11 +228,27 @@ class Folder:
                 if verdict is not None:
                     return bool(verdict)
             if not folder:
-                return False
+                return self._is_ignored_above(path)
             folder = folder.rstrip("/").rpartition("/")[0]
             folder = f"{folder}/" if folder else ""
 
-    def _read_ignored(self, folder: str) -> GitIgnoreSpec | None:
+    def _is_ignored_above(self, path: str) -> bool:
+        verdicts = (ignored.check_file(f"{below}{path}").include for below, ignored in self._ignored_above)
+        return next((bool(verdict) for verdict in verdicts if verdict is not None), False)
+
+    @cached_property
+    def _ignored_above(self) -> list[tuple[str, GitIgnoreSpec]]:
+        """What is said in folders above the root that are of the same repository: the path from there to the root, and
+        what their ignore files say; but not of those that ignore the root itself, which was asked for by name."""
+        above = []
+        for folder in _of_its_repository(self.root):
+            below = f"{self.root.relative_to(folder).as_posix()}/"
+            ignored = self._read_ignored(folder)
+            if ignored is not None and not ignored.match_file(below):
+                above.append((below, ignored))
+        return above
+
+    def _read_ignored(self, folder: str | Path) -> GitIgnoreSpec | None:
         """What the ignore files of a folder say."""
         lines: list[str] = []
         for name in IGNORE_FILES:

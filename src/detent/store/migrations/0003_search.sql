@@ -15,6 +15,12 @@ FROM kind
 JOIN source ON source.id = kind.source_id
 LEFT JOIN pg_ts_config AS config ON config.cfgname = source.language AND pg_ts_config_is_visible(config.oid);
 
+-- A text without the signs by which PostgreSQL would take words together, or leave them out: `fmt.Println` for the name of
+-- a machine, `src/main.rs` for that of a file, and `Promise<Order>` for a tag.
+CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT translate(text, './<>', '    ');
+$$;
+
 -- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of
 -- such a text, as much of the beginning is searched as it takes.
 CREATE FUNCTION text_words(language text, title text, content text) RETURNS tsvector LANGUAGE plpgsql STABLE AS $$
@@ -22,11 +28,11 @@ DECLARE
     longest integer;
 BEGIN
     IF octet_length(content) < 100000 AND octet_length(title) < 100000 THEN
-        RETURN to_tsvector(language::regconfig, title || ' ' || content);
+        RETURN to_tsvector(language::regconfig, apart(title || ' ' || content));
     END IF;
     FOREACH longest IN ARRAY ARRAY[1000000, 250000, 60000] LOOP
         BEGIN
-            RETURN to_tsvector(language::regconfig, left(title || ' ' || content, longest));
+            RETURN to_tsvector(language::regconfig, apart(left(title || ' ' || content, longest)));
         EXCEPTION WHEN program_limit_exceeded THEN
             NULL;
         END;

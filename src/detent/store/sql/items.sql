@@ -183,7 +183,7 @@ ORDER BY failure.kind, failure.item_id LIMIT %(limit)s;
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before, item.changed,
        failure.kind AS error_kind, failure.trouble, failure.message AS error, failure.at AS error_at,
-       lease.owner, lease.deadline, lease.token, node.title, alias.to_key AS alias_of,
+       lease.owner, lease.deadline, lease.token, node.title, node.properties, alias.to_key AS alias_of,
        embedding.provider, embedding.model, embedding.content_hash AS embedded_as, embedding.hash AS embedded_hash,
        checkpoint.data AS checkpoint
 FROM item

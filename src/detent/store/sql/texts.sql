@@ -92,8 +92,8 @@ FROM text_block;
 -- What each part of a query is in each language that texts are in, and the kinds of those: its lexemes, and the
 -- condition that a text has it as a phrase.
 SELECT spoken.language, spoken.kinds, part.text,
-       tsvector_to_array(to_tsvector(spoken.language::regconfig, part.text)) AS lexemes,
-       phraseto_tsquery(spoken.language::regconfig, part.text)::text AS condition
+       tsvector_to_array(to_tsvector(spoken.language::regconfig, apart(part.text))) AS lexemes,
+       phraseto_tsquery(spoken.language::regconfig, apart(part.text))::text AS condition
 FROM (SELECT language, array_agg(kind_id) AS kinds FROM text_kind GROUP BY language) AS spoken
 CROSS JOIN unnest(%(parts)s::text[]) AS part (text);
 
@@ -184,10 +184,15 @@ FROM read ORDER BY number;
 
 -- name: text_snippets
 -- The place in each item's text that shows what was looked for, marked; and the text's beginning. Of a long text,
--- what is around the first of the words is looked at; what has no text is shown by its title.
+-- what is around the first of the words is looked at; what has no text is shown by its title. Signs that would take words
+-- together are others meanwhile.
 SELECT node.item_id, left(shown.text, 400) AS beginning,
-       ts_headline(text_kind.language::regconfig, translate(place.content, %(marks)s, ''),
-                   websearch_to_tsquery(text_kind.language::regconfig, %(wanted)s), %(options)s) AS snippet
+       translate(
+           ts_headline(text_kind.language::regconfig,
+                       translate(place.content, './<>' || %(marks)s, chr(1) || chr(2) || chr(3) || chr(4)),
+                       websearch_to_tsquery(text_kind.language::regconfig, apart(%(wanted)s)), %(options)s),
+           chr(1) || chr(2) || chr(3) || chr(4), './<>'
+       ) AS snippet
 FROM unnest(%(items)s::bigint[]) AS wanted (item_id)
 JOIN node ON node.item_id = wanted.item_id
 JOIN item ON item.id = node.item_id
