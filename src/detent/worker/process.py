@@ -75,6 +75,7 @@ def _import_ahead() -> None:
     for name in (
         "numpy",
         "detent.sources.files.source",
+        "detent.sources.files.linking.languages",
         "detent.sources.files.parsing.markdown",
     ):
         importlib.import_module(name)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SUPERSEDED = "to be embedded with another model, by another worker"
 
-_ELSEWHERE_SECONDS, _MOST_SECONDS = 0.25, 1.0
+_ELSEWHERE_SECONDS, _MOST_SECONDS = 0.25, 0.5
 """After how long a text is looked at again that another process is embedding, at first and later."""
 _MOST_REMEMBERED = 100_000
 

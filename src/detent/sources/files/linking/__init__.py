@@ -5,16 +5,14 @@ file, its path, and what `Roots` knows of the folder, so that the graph does not
 read. Where a name may mean one of a few files, each of them gets a reference, and those that are no node stay without
 effect. What cannot be decided gets none.
 
-`documents` follows links, one module for each family of languages follows imports, `scopes` finds names in the file
+`documents` follows links, one module for each family of `languages` follows imports, `scopes` finds names in the file
 itself, `consuming` brings names and scopes together, and all of them write into `Gathered`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from detent.sources.files.linking import c, documents, go, java, javascript, python, ruby, rust
-from detent.sources.files.linking.consuming import Elsewhere, consume
+from detent.sources.files.linking import documents
+from detent.sources.files.linking.consuming import consume
 from detent.sources.files.linking.gathering import Gathered, Linked
 from detent.sources.files.linking.roots import Roots
 from detent.sources.files.parsing.parsed import Parsed
@@ -24,24 +22,13 @@ __all__ = ["VERSION", "Linked", "Roots", "links"]
 VERSION = 4
 """Another number whenever other references are made of the same file."""
 
-_LANGUAGES: dict[str, Callable[[Gathered, Parsed, Roots], Elsewhere]] = {
-    "python": python.link,
-    "javascript": javascript.link,
-    "typescript": javascript.link,
-    "go": go.link,
-    "rust": rust.link,
-    "java": java.link,
-    "c": c.link,
-    "cpp": c.link,
-    "ruby": ruby.link,
-}
-"""Each notes what a file imports, and returns what finds the names that the file does not define itself."""
-
 
 def links(path: str, parsed: Parsed, roots: Roots) -> Linked:
     """What a file and its parts refer to. `path` is the file's, from the root of the source."""
+    from detent.sources.files.linking.languages import LANGUAGES
+
     gathered = Gathered(path)
     documents.link(gathered, parsed, roots)
-    if (link := _LANGUAGES.get(parsed.kind)) is not None:
+    if (link := LANGUAGES.get(parsed.kind)) is not None:
         consume(gathered, parsed, link(gathered, parsed, roots))
     return gathered.linked
