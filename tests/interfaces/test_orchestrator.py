@@ -146,15 +146,21 @@ def test_nodes_of_a_project_are_found_there(db: Detent) -> None:
     assert Recording(db, library).reingest([FileChange("p", deleted=True, label="Page")]).deleted == 1
 
 
-def test_files_of_a_folder_that_was_added_are_left_to_who_reads_them(
-    db: Detent, orchestrator: Recording, machine: NodeStateMachine
+def test_files_of_a_folder_that_was_added_are_left_to_who_reads_them_where_nothing_is_said(
+    db: Detent, machine: NodeStateMachine
 ) -> None:
+    class Embedding(IngestionOrchestrator):
+        def embed_node(self, node: NodeStateInfo) -> None:
+            pass
+
     db.wait(db.asynchronous.store.sources.configure("docs", "files", {"root": "/docs"}))
-    NodeStateMachine(db, source="docs").detect("File", ["unread.md"])
-    assert orchestrator.reingest([FileChange("own.md", "1")]) == IngestionStats(
-        changed=1, parsed=1, linked=1, embedded=1
-    )
-    assert (state_of(machine, "unread.md"), state_of(machine, "own.md")) == ("pending", "ready")
+    docs = NodeStateMachine(db, source="docs")
+    docs.detect("File", ["unread.md", "linked.md"])
+    for state in ("parsing", "parsed", "linking", "linked"):
+        docs.transition("linked.md", "File", state)
+    stats = Embedding(db, machine).reingest([FileChange("own.md", "1")])
+    assert stats == IngestionStats(changed=1, parsed=1, linked=1, embedded=2)
+    assert (state_of(machine, "unread.md"), state_of(machine, "linked.md")) == ("pending", "ready")
 
 
 def test_what_an_earlier_program_left_is_gone_on_with(

@@ -10,6 +10,7 @@ from detent.application import Detent
 from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
 from detent.interfaces.node_state_machine import NodeStateMachine
 from detent.lifecycle import NODE
+from detent.store.sources import IMPORTED
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class IngestionOrchestrator:
     `{"embedding_provider": "openai", "embedding_model": …}`; None says nothing. What they raise becomes the node's
     error, and the others go on.
 
-    Several orchestrators may work on the same database: each node is taken by one of them. Nodes of sources that Detent
-    reads itself, such as folders that were added, are left to it.
+    Several orchestrators may work on the same database: each node is taken by one of them. In a stage for which the
+    class says nothing, nodes of sources that Detent reads itself, such as folders that were added, are left to it.
     """
 
     def __init__(self, db: Detent, machine: NodeStateMachine | None = None) -> None:
@@ -125,7 +126,7 @@ class IngestionOrchestrator:
     def _drive(self, stage: _Stage, work: Work) -> tuple[int, int]:
         """Take the nodes that wait through one stage, one by one; returns how many were done and how many failed."""
         done = failed = 0
-        for node in self._waiting(stage):
+        for node in self._waiting(stage, work):
             if not self.machine.transition(node.uuid, node.label, stage.working):
                 continue  # another program was faster
             try:
@@ -140,13 +141,23 @@ class IngestionOrchestrator:
 
     def _skip(self) -> int:
         return self.machine.transition_batch(
-            [_move(node, "skip") for node in self._waiting(_EMBEDDING) if not self.needs_embedding(node)]
+            [
+                _move(node, "skip")
+                for node in self._waiting(_EMBEDDING, self.embed_node)
+                if not self.needs_embedding(node)
+            ]
         )
 
-    def _waiting(self, stage: _Stage) -> list[NodeStateInfo]:
-        own = {each.name for each in self.db.wait(self.db.asynchronous.store.sources.configured())}
+    def _waiting(self, stage: _Stage, work: Work) -> list[NodeStateInfo]:
         waiting = self.machine.get_nodes_by_state(stage.waiting, parts=False)
-        return [node for node in waiting if node.project_id not in own]
+        if getattr(work, "__func__", None) not in _NOTHING:
+            return waiting
+        configured = self.db.wait(self.db.asynchronous.store.sources.configured())
+        read_by_detent = {each.name for each in configured if each.type != IMPORTED}
+        return [node for node in waiting if node.project_id not in read_by_detent]
+
+
+_NOTHING = (IngestionOrchestrator.parse_node, IngestionOrchestrator.link_node, IngestionOrchestrator.embed_node)
 
 
 def _move(node: NodeStateInfo, state: str) -> Transition:

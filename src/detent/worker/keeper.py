@@ -135,7 +135,6 @@ class Keeper:
         """Takes back work from leases that ran out, whoever had them; the workers here are alive and keep theirs."""
         await self.renew_all()
         await self._store.rescue(owner=OWNER)
-        await self.bury_strangers()
 
     async def bury_strangers(self) -> None:
         """Takes back work of those who were killed together with their keeper, and need not be waited for. Their own
@@ -198,6 +197,7 @@ class Keeper:
     async def _look_after_the_rest(self) -> None:
         await self._attempt("give up", 0.0, self.give_up_all_overdue)
         await self._attempt("rescue", RESCUE_SECONDS, self.rescue)
+        await self._attempt("bury strangers", DEAD_SECONDS, self.bury_strangers)
         await self._attempt("fold", RESCUE_SECONDS, self._store.tallies.fold)
         await self._attempt("make partitions", PARTITION_SECONDS, self.make_partitions)
 
