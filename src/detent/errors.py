@@ -37,15 +37,6 @@ class InvalidSource(DetentError):
     """A declared source contradicts itself; the message names the handler or the label."""
 
 
-class PartlyUnseen(DetentError):
-    """A source could not look everywhere, and has named all that it could. What has one of these keys, or one that goes
-    on after it with `/`, is left as it is; if there are none, all is that was not named."""
-
-    def __init__(self, message: str, unseen: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
-        self.unseen = unseen
-
-
 class DiscoveryFailed(DetentError):
     """A source raised an error while it named its items; those that it had named are kept.
 

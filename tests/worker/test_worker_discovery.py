@@ -16,8 +16,9 @@ import detent
 from detent import Child, Done, Handler, Item, Mention, NewItem, Node, Reference, Source
 from detent.application import discovery
 from detent.application.asynchronous import Report
-from detent.errors import DiscoveryFailed, InvalidSource, PartlyUnseen
+from detent.errors import DiscoveryFailed, InvalidSource
 from detent.lifecycle import ARTICLE, PASSAGE, TOPIC
+from detent.sources import PartlyUnseen
 from detent.store import Store
 
 CHUNK = 10_000

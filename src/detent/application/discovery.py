@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from detent.errors import DatabaseAway, DetentError, DiscoveryFailed, PartlyUnseen
+from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.knowledge import NewItem
-from detent.sources import Source
+from detent.sources import PartlyUnseen, Source
 from detent.store import Store
 from detent.worker.outcomes import describe
 from detent.worker.threads import Thread

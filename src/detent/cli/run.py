@@ -148,8 +148,7 @@ async def _with_recruits(session: Session, plan: Plan) -> int:
 
 def _require_anything(session: Session, plan: Plan) -> None:
     """Make no project where there is nothing to do for one."""
-    project, settings = session.found(), session.settings(plan.flags)
-    if not (project and project.exists) and settings.database is None and not settings.handlers.modules:
+    if not session.settings(plan.flags).handlers.modules:
         session.require_project()
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from detent.configuration.settings import STAGE_SETTINGS
 from detent.configuration.values import checked, nearest
-from detent.errors import InvalidSetting, InvalidSource
+from detent.errors import DetentError, InvalidSetting, InvalidSource
 from detent.knowledge import NewItem
 from detent.lifecycle import BUILTIN, Event, Lifecycle
 
@@ -19,6 +19,15 @@ Watch = Callable[[], AsyncIterable[object]]
 Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 _LANGUAGE = re.compile("[A-Za-z_]+")
+
+
+class PartlyUnseen(DetentError):
+    """A source could not look everywhere, and has named all that it could. What has one of these keys, or one that goes
+    on after it with `/`, is left as it is; if there are none, all is that was not named."""
+
+    def __init__(self, message: str, unseen: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.unseen = unseen
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class Graph:
 
     async def write(self, connection: Connection, produced: Produced, family: Family) -> None:
         offspring, shared = await self._offspring(produced), await self._shared(produced)
-        await self._add_children(connection, offspring, shared)
+        late = await self._add_children(connection, offspring, shared)
         await hold_new(connection, family, [each.name for each in offspring])
         plan = self._plan(produced, offspring, family)
         await remove_held(connection, self._kinds, plan.gone)
@@ -115,7 +115,7 @@ class Graph:
         await self._write_links(connection, plan.links)
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
-        await add(connection, shared)
+        await add(connection, late)
         await self._write_mentions(connection, produced)
         await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
 
@@ -136,14 +136,16 @@ class Graph:
             for position, child in enumerate(done.children or ())
         ]
 
-    async def _add_children(self, connection: Connection, offspring: Sequence[Offspring], shared: New) -> None:
-        """Add what comes with items. Where others of its kind are to be added later, they are added now, in one order,
-        so that two that add the same never wait for each other."""
+    async def _add_children(self, connection: Connection, offspring: Sequence[Offspring], shared: New) -> New:
+        """Add what comes with items; returns what is left to be added late. What is of the same kinds as these is added
+        now, in one order with them, so that two that add the same never wait for each other."""
         born = [
             (each.kind, _born(each.kind, each.child.key, each.child.node, each.child.fingerprint)) for each in offspring
         ]
         kinds = {kind.id for kind, _ in born}
-        await add(connection, [*born, *([] if kinds.isdisjoint(kind.id for kind, _ in shared) else shared)])
+        apart = kinds.isdisjoint(kind.id for kind, _ in shared)
+        await add(connection, born if apart else [*born, *shared])
+        return shared if apart else []
 
     async def _shared(self, produced: Produced) -> New:
         """What others may add at the same moment. It is added late: they wait until this transaction has ended."""

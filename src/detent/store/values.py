@@ -209,13 +209,9 @@ def _is_plain(reference: Reference) -> bool:
         and not reference.properties
         and reference.source is None
         and type(reference.label) is str
-        and type(reference.type) is str
-        and type(reference.key) is str
-        and f"{reference.type}{reference.key}".isascii()
-        and 0 < len(reference.key) <= LONGEST_KEY
-        and len(reference.type) <= LONGEST_KEY
-        and "\x00" not in reference.key
-        and "\x00" not in reference.type
+        and _is_plain_text(reference.type)
+        and _is_plain_text(reference.key)
+        and reference.key != ""
     )
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
-from detent.errors import PartlyUnseen
 from detent.sources.files.settings import FolderSettings
+from detent.sources.source import PartlyUnseen
 
 IGNORE_FILES = (".gitignore", ".detentignore")
 _LARGEST_IGNORE_FILE = 1_000_000
