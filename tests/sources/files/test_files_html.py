@@ -42,7 +42,7 @@ def test_headings_make_a_tree_of_sections_with_their_lines() -> None:
     assert [(part.key, part.title, part.text, part.first, part.last) for part in parsed.parts] == [
         ("guide", "Guide", "Read this now.\n\nAnd that.", 8, 16),
         ("install", "Install", "Text.", 12, 14),
-        ("install/deep", "Deep", "", 14, 14),
+        ("deep", "Deep", "", 14, 14),
         ("use", "Use", "", 15, 16),
     ]
     assert [part.parent for part in parsed.parts] == ["", "guide", "install", "guide"]

@@ -77,37 +77,47 @@ def test_only_documents_have_sections_that_are_linked_to(
     assert targets(linked(tmp_path, "a.md", f"[x]({written})\n")) == expected
 
 
-@pytest.mark.parametrize("document", ["# Getting started!\n", "# Guide\n## Getting started\n", "## Getting started\n"])
-def test_an_anchor_is_the_key_of_a_section_that_stands_in_no_other_but_the_title(tmp_path: Path, document: str) -> None:
+@pytest.mark.parametrize("text", ["# Getting started!\n", "# A\n## B\n### Getting started\n", "## Getting started\n"])
+def test_an_anchor_is_the_key_of_a_section(tmp_path: Path, text: str) -> None:
     [_, section] = targets(linked(tmp_path, "a.md", "[x](b.md#getting-started)\n"))
-    assert section[1] in {f"b.md#{part.key}" for part in parse(document.encode(), "b.md").parts}
+    assert section[1] in {f"b.md#{part.key}" for part in parse(text.encode(), "b.md").parts}
 
 
-def test_a_section_in_another_is_known_by_its_anchor_too_the_first_of_those_that_are_alike(tmp_path: Path) -> None:
-    text = "# Top\n## Linux\n### Install\n## Windows\n### Install\n### Uninstall {#gone}\n## Again\n"
-    aliases = linked(tmp_path, "a.md", text).aliases
-    assert {(each.label, each.key, each.of) for each in aliases} >= {
-        ("MarkdownSection", "a.md#install", "a.md#linux/install"),
+def test_of_sections_with_the_same_heading_all_but_the_first_are_known_by_their_number(tmp_path: Path) -> None:
+    text = "# Top\n## Linux\n### Install\n## Windows\n### Install\n## Install\n## Again\n"
+    assert {(each.label, each.key, each.of) for each in linked(tmp_path, "a.md", text).aliases} == {
+        ("MarkdownSection", "a.md#install-1", "a.md#windows/install"),
+        ("MarkdownSection", "a.md#install-2", "a.md#top/install"),
     }
-    assert "a.md#again" not in {each.key for each in aliases}
+
+
+def test_a_number_does_not_take_the_anchor_of_another_heading(tmp_path: Path) -> None:
+    assert linked(tmp_path, "a.md", "# Step 1\n# Step\n# Step\n").aliases == ()
 
 
 def test_an_anchor_in_the_same_file_leads_to_the_section(tmp_path: Path) -> None:
     text = "# Top\n[x](#first--last) [y](a.md#again-1) [z](#nowhere)\n## First & last\n## Again\n## Again\n"
     assert targets(linked(tmp_path, "a.md", text), "top") == [
         ("MarkdownSection", "a.md#first-last"),
-        ("MarkdownSection", "a.md#again~2"),
+        ("MarkdownSection", "a.md#top/again"),
     ]
 
 
-@pytest.mark.parametrize(("title", "written"), [("options.foo", "optionsfoo"), ("What's new?", "whats-new")])
-def test_anchors_are_understood_as_on_github(tmp_path: Path, title: str, written: str) -> None:
-    found = linked(tmp_path, "a.md", f"[x](#{written})\n\n## {title}\n")
+@pytest.mark.parametrize(
+    ("title", "written"),
+    [
+        ("options.foo", "optionsfoo"),
+        ("What's new?", "whats-new"),
+        ("[1.2.3] - 2020-01-31", "123---2020-01-31"),
+        ("[1.2.3] - 2020-01-31", "123-2020-01-31"),
+        ("Über uns", "%C3%BCber-uns"),
+    ],
+)
+def test_anchors_are_understood_as_on_github_and_by_mkdocs(tmp_path: Path, title: str, written: str) -> None:
     [key] = [part.key for part in parse(f"## {title}\n".encode(), "a.md").parts]
-    assert targets(found) == [("MarkdownSection", f"a.md#{key}")]
-    assert ("a.md#" + written, f"a.md#{key}") in {(each.key, each.of) for each in found.aliases} | {
-        (f"a.md#{key}",) * 2
-    }
+    here = targets(linked(tmp_path, "a.md", f"[x](#{written})\n\n## {title}\n"))
+    there = targets(linked(tmp_path, "b.md", f"[x](a.md#{written})\n"))
+    assert here == there[1:] == [("MarkdownSection", f"a.md#{key}")]
 
 
 def test_an_anchor_that_is_written_at_a_heading_counts_before_headings(tmp_path: Path) -> None:

@@ -25,14 +25,14 @@ def test_titles_make_a_tree_of_sections() -> None:
     assert [(part.label, part.key, part.parent, part.text, part.first, part.last) for part in parsed.parts] == [
         ("Section", "guide", "", "One.", 3, 18),
         ("Section", "install", "guide", "Two.", 9, 16),
-        ("Section", "install/linux", "install", "", 14, 16),
+        ("Section", "linux", "install", "", 14, 16),
         ("Section", "use", "guide", "", 17, 18),
     ]
 
 
 def test_the_order_of_first_appearance_gives_the_level() -> None:
     parts = read("A\n~~~\n\nB\n===\n\nC\n~~~\n\n===\nD\n===\n").parts
-    assert [(part.key, part.properties["level"]) for part in parts] == [("a", 1), ("b", 2), ("c", 1), ("c/d", 3)]
+    assert [(part.key, part.properties["level"]) for part in parts] == [("a", 1), ("b", 2), ("c", 1), ("d", 3)]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from detent.sources.files.parsing.parsed import Parsed
 
 __all__ = ["VERSION", "Linked", "Roots", "links"]
 
-VERSION = 4
+VERSION = 5
 """Another number whenever other references are made of the same file."""
 
 

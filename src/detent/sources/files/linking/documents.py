@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.keys import github_anchor, slug
+from detent.sources.files.parsing.keys import anchor
 from detent.sources.files.parsing.kinds import kind_of
 from detent.sources.files.parsing.parsed import Link, Parsed, Part
 
@@ -28,7 +28,7 @@ _MOST_NAMES = 6
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
     """Follow the links of a document."""
-    anchors: dict[str, Part] | None = None
+    anchors = _anchors(parsed.parts)
     code: dict[str, list[str]] = {}
     for each in parsed.links:
         target = _split(each.target)
@@ -39,8 +39,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
             continue
         path = _path(gathered.path, target)
         if path == gathered.path:
-            anchors = _anchors(parsed.parts) if anchors is None else anchors
-            if (part := _section(anchors, unquote(target.fragment))) is not None:
+            if target.fragment and (part := anchors.get(anchor(unquote(target.fragment)))):
                 gathered.section(each.part, part.label, part.key, gathered.path)
         elif path is not None:
             _place(gathered, each, target, path, _ENDINGS.get(parsed.kind, ()))
@@ -49,7 +48,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
     _document(gathered, parsed.links, code)
     if parsed.kind in _ENDINGS:
         _document_full_names(gathered, parsed.links, roots)
-        _tell_anchors(gathered, parsed.parts)
+        _tell_anchors(gathered, parsed.parts, anchors)
 
 
 def _split(target: str) -> SplitResult | None:
@@ -86,57 +85,38 @@ def _place(gathered: Gathered, each: Link, target: SplitResult, path: str, endin
     is_folder = not path or target.path.rpartition("/")[2] in {"", ".", ".."}
     if not is_folder:
         has_ending = "." in path.rpartition("/")[2].lstrip(".")
-        anchor = unquote(target.fragment)[:_LONGEST_ANCHOR]
+        written = unquote(target.fragment)[:_LONGEST_ANCHOR]
         for ending in ("",) if has_ending or each.kind == "image" else ("", *endings):
             file = f"{path}{ending}"
-            gathered.file(each.part, LINKS_TO, file, {"anchor": anchor} if anchor else {})
-            if anchor and (label := _SECTIONS.get(kind_of(file).name)):
-                gathered.section(each.part, label, slug(anchor), file)
+            gathered.file(each.part, LINKS_TO, file, {"anchor": written} if written else {})
+            if written and (label := _SECTIONS.get(kind_of(file).name)):
+                gathered.section(each.part, label, anchor(written), file)
         is_folder = not has_ending and each.kind == "link"
     if is_folder:
         gathered.directory(each.part, LINKS_TO, path)
 
 
-def _section(anchors: Mapping[str, Part], anchor: str) -> Part | None:
-    return (anchors.get(anchor) or anchors.get(slug(anchor))) if anchor else None
-
-
 def _anchors(parts: Sequence[Part]) -> dict[str, Part]:
     """The sections of a document by what links to them say: the anchor that is written there, or the heading. Headings
     that are there already are numbered."""
-    found = _written(parts)
-    times: dict[str, int] = {}
-    for part in parts:
-        for heading in _headings(part):
-            number = times[heading] = times.get(heading, -1) + 1
-            found.setdefault(f"{heading}-{number}" if number else heading, part)
-    return found
-
-
-def _written(parts: Sequence[Part]) -> dict[str, Part]:
-    """The sections by the anchors that are written there."""
     found: dict[str, Part] = {}
     for part in parts:
-        if isinstance(anchor := part.properties.get("anchor"), str) and anchor:
-            found.setdefault(anchor, part)
-            found.setdefault(slug(anchor), part)
+        if isinstance(written := part.properties.get("anchor"), str) and written:
+            found.setdefault(anchor(written), part)
+    times: dict[str, int] = {}
+    for part in parts:
+        heading = anchor(part.title)
+        number = times[heading] = times.get(heading, -1) + 1
+        found.setdefault(f"{heading}-{number}" if number else heading, part)
     return found
 
 
-def _headings(part: Part) -> set[str]:
-    """The anchors that a heading has by itself, as web pages write them and as GitHub does."""
-    return {slug(part.title), github_anchor(part.title)}
-
-
-def _tell_anchors(gathered: Gathered, parts: Sequence[Part]) -> None:
-    """Say by which anchors other documents mean a section, where these are not its key: of headings that are alike, the
-    first has it."""
-    anchors = {slug(written): part for written, part in _written(parts).items()}
-    for part in parts:
-        for name in _headings(part):
-            anchors.setdefault(name, part)
-    for name in sorted(anchors.keys() - {part.key for part in parts}):
-        gathered.section_alias(anchors[name].label, name, anchors[name].key)
+def _tell_anchors(gathered: Gathered, parts: Sequence[Part], anchors: Mapping[str, Part]) -> None:
+    """Say by which anchors other documents mean a section, where these are not its key."""
+    keys = {part.key for part in parts}
+    for name, part in anchors.items():
+        if name not in keys:
+            gathered.section_alias(part.label, name, part.key)
 
 
 def _document(gathered: Gathered, links: Sequence[Link], code: Mapping[str, Sequence[str]]) -> None:

@@ -10,24 +10,27 @@ _NO_WORD = re.compile(r"[^\w]+")
 _NO_ANCHOR = re.compile(r"[^\w\- ]")
 
 
-def slug(heading: str) -> str:
-    """A heading as the anchors of web pages write it: `Getting started!` is `getting-started`."""
-    plain = unicodedata.normalize("NFKC", heading).casefold()
+def slug(words: str) -> str:
+    """Words as one: `Getting started!` is `getting-started`."""
+    plain = unicodedata.normalize("NFKC", words).casefold()
     return _NO_WORD.sub("-", plain).strip("-")[:_LONGEST] or "section"
 
 
-def github_anchor(heading: str) -> str:
-    """A heading as the anchors on GitHub write it: `What's new` is `whats-new`."""
-    return _NO_ANCHOR.sub("", heading.lower()).replace(" ", "-")
+def anchor(written: str) -> str:
+    """A heading, or what a link has for its anchor, in one form: `What's new` is `whats-new`. GitHub and MkDocs write
+    them so, but for how many hyphens stand in a row."""
+    return slug(_NO_ANCHOR.sub("", written))
 
 
 class Unique:
-    """Makes keys unique: the second `a` of a file is `a~2`."""
+    """Makes keys unique: the second `a` of a file is what else it may be called, or `a~2`."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
-    def key(self, wanted: str) -> str:
+    def key(self, wanted: str, otherwise: str = "") -> str:
         times = self._seen.get(wanted, 0) + 1
         self._seen[wanted] = times
-        return wanted if times == 1 else self.key(f"{wanted}~{times}")
+        if times == 1:
+            return wanted
+        return self.key(otherwise or f"{wanted}~{times}")

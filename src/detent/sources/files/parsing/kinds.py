@@ -39,12 +39,12 @@ MEDIA = Kind("media", 1, "media:parse_media")
 _CODE = Kind("code", 2, "code:parse")
 
 _KINDS = {
-    Kind("markdown", 2, "markdown:parse"): "md markdown mdown mkd mdx",
-    Kind("restructured", 2, "restructured:parse"): "rst rest",
-    Kind("html", 2, "html:parse"): "html htm xhtml",
+    Kind("markdown", 3, "markdown:parse"): "md markdown mdown mkd mdx",
+    Kind("restructured", 3, "restructured:parse"): "rst rest",
+    Kind("html", 3, "html:parse"): "html htm xhtml",
     Kind("pdf", 1, "pdf:parse"): "pdf",
-    Kind("docx", 2, "docx:parse"): "docx docm dotx",
-    Kind("notebook", 2, "notebook:parse"): "ipynb",
+    Kind("docx", 3, "docx:parse"): "docx docm dotx",
+    Kind("notebook", 3, "notebook:parse"): "ipynb",
     Kind("json", 1, "data:parse_json"): "json geojson webmanifest",
     Kind("jsonl", 1, "data:parse_json_lines"): "jsonl ndjson",
     Kind("yaml", 1, "data:parse_yaml"): "yaml yml",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detent.sources.files.parsing.keys import Unique, slug
+from detent.sources.files.parsing.keys import Unique, anchor
 from detent.sources.files.parsing.parsed import Link, Parsed, Part
 
 LONGEST_KEY = 800
@@ -38,19 +38,12 @@ class _Section:
     first: int = 1
     last: int = 0
     parent: str = ""
-    is_title: bool = False
     pieces: list[str] = field(default_factory=list)
     properties: dict[str, Any] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         return "".join(self.pieces)
-
-    @property
-    def path(self) -> str:
-        """What the keys of the sections below begin with. The title of the document is above all of them, and says
-        nothing of where they are: without it, they have the anchors for keys that are written in links."""
-        return "" if self.is_title else self.key
 
 
 class Outline:
@@ -66,7 +59,6 @@ class Outline:
         self._document = _Section()
         self._sections: list[_Section] = []
         self._open = [self._document]
-        self._has_title = False
         self._links: list[Link] = []
 
     @property
@@ -75,15 +67,15 @@ class Outline:
         return self._open[-1].properties
 
     def open(self, level: int, title: str, line: int) -> None:
-        """Begin a section. It ends those of its own level and below."""
+        """Begin a section. It ends those of its own level and below. Its key is the anchor that links have for it; of
+        sections whose headings are alike, that is the first one's, and the others say in which section they are."""
         while self._open[-1].level >= level:
             ended = self._open.pop()
             ended.last = max(ended.first, line - 1)
         parent = self._open[-1]
-        key = self._keys.key(_path(parent.path, slug(title)))
-        is_title = level == 1 and not self._has_title
-        self._has_title |= is_title
-        section = _Section(key, title, level, line, 0, parent.key, is_title, properties={"level": level})
+        own = anchor(title)
+        key = self._keys.key(own, _path(parent.key, own) if parent.key else "")
+        section = _Section(key, title, level, line, 0, parent.key, properties={"level": level})
         self._sections.append(section)
         self._open.append(section)
 
@@ -129,7 +121,7 @@ class Outline:
 
 def _path(above: str, own: str) -> str:
     """The key of a section under another: long headings in deep sections would make one that no index takes."""
-    path = f"{above}/{own}" if above else own
+    path = f"{above}/{own}"
     if len(path) <= LONGEST_KEY // 4 or len(path.encode()) <= LONGEST_KEY:
         return path
     return f"{hashlib.sha256(path.encode()).hexdigest()[:16]}/{own}"
