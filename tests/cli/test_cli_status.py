@@ -87,6 +87,18 @@ def test_sources_and_their_pause(
     assert said("pause", "topic").stderr.strip() == "There is no source 'topic'. Did you mean 'topics'?"
 
 
+@pytest.mark.usefixtures("opened")
+def test_sources_tell_what_they_were_told_to_take(
+    said: Callable[..., Result], document: Callable[..., Any], tmp_path: Path
+) -> None:
+    said("add", "files", "docs", str(tmp_path), "--include", "*.md")
+
+    [source] = document("sources")["sources"]
+
+    assert (source["type"], source["settings"]["root"]) == ("files", str(tmp_path))
+    assert f"docs (files): root {tmp_path}; include *.md;" in said("sources").stdout.replace("\n", " ")
+
+
 MANY = """
 SET search_path = detent, public;
 INSERT INTO item (kind_id, key, state, since, added_at)

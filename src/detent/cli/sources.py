@@ -11,20 +11,24 @@ from detent.cli.output import document, moment, number
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.table import Table
 
     from detent.application.connecting import Connected
     from detent.cli.status import Overview
+    from detent.store.sources import Configured
 
 
 @click.command(cls=Command, short_help="List the sources.")
 @with_session
 @as_json("""
-    sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
-    lifecycle, items
+    sources     a list of: name, added_at, paused_at (null unless paused), type and settings (null unless it
+    was added by `detent add`), labels, a list of: label, lifecycle, items
 """)
 def sources(session: Session, json_: bool) -> None:
-    """List the sources: what labels they have, what lifecycle each follows, and which are paused.
+    """List the sources: what they were told to take, what labels they have, what lifecycle each follows, and which
+    are paused.
 
     \b
     Examples:
@@ -79,10 +83,13 @@ async def _show(session: Session, opened: Connected, json_: bool) -> None:
     from detent.cli.status import NO_SOURCES, look
 
     overview = await look(opened.store)
+    configured = {each.name: each for each in await opened.store.sources.configured()}
     if json_:
-        document(_document(overview))
+        document(_document(overview, configured))
     elif overview.origins:
         session.out.print(_table(overview))
+        for each in configured.values():
+            session.say(_told(each))
     else:
         session.say(NO_SOURCES)
 
@@ -100,13 +107,27 @@ def _table(overview: Overview) -> Table:
     return shown
 
 
-def _document(overview: Overview) -> dict[str, Any]:
+def _told(source: Configured) -> str:
+    """What a source was told to take, in words: its settings, but for those that say nothing."""
+    said = {name: value for name, value in source.settings.items() if value not in (None, False, [], "")}
+    words = (
+        f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in said.items()
+    )
+    return f"{source.name} ({source.type}): {'; '.join(words)}"
+
+
+def _document(overview: Overview, configured: Mapping[str, Configured]) -> dict[str, Any]:
+    def told(name: str) -> dict[str, Any]:
+        source = configured.get(name)
+        return {"type": source.type, "settings": source.settings} if source else {"type": None, "settings": None}
+
     return {
         "sources": [
             {
                 "name": origin.name,
                 "added_at": origin.added_at,
                 "paused_at": origin.paused_at,
+                **told(origin.name),
                 "labels": [
                     {"label": each.kind.label, "lifecycle": each.kind.lifecycle.name, "items": each.total}
                     for each in overview.standings

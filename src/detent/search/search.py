@@ -333,10 +333,10 @@ def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[
 
 
 def _place(properties: Mapping[str, Any]) -> str | None:
-    """Where a part of a file stands in it, as an editor takes it."""
+    """Where a part of a file stands in it, as an editor takes it; the file, for what is no part of one."""
     path, first, last, unit = (properties.get(name) for name in ("path", "first", "last", "unit"))
     if not path or not isinstance(first, int):
-        return None
+        return str(path) if path else None
     span = f"{first}-{last}" if isinstance(last, int) and last > first else f"{first}"
     return f"{path}:{span}" if unit == "line" else f"{path}, {unit} {span}"
 

@@ -198,12 +198,13 @@ def test_front_matter_is_told_and_is_no_text() -> None:
     parsed = read("---\ntitle: The Title\ndate: 2024-05-06\ntags: [a, 1, null]\nmore: {x: .inf}\n---\n# One\n")
     assert parsed.title == "The Title"
     assert parsed.properties == {
+        "date": "2024-05-06",
         "front_matter": {
             "title": "The Title",
             "date": "2024-05-06",
             "tags": ["a", 1, None],
             "more": {"x": "inf"},
-        }
+        },
     }
     assert (parsed.text, parsed.parts[0].first, parsed.problems) == ("", 7, [])
 
@@ -212,6 +213,14 @@ def test_front_matter_may_be_toml() -> None:
     parsed = read("+++\ntitle = 'T'\nat = 2024-05-06T07:08:09Z\n+++\ntext\n")
     assert parsed.properties == {"front_matter": {"title": "T", "at": "2024-05-06T07:08:09+00:00"}}
     assert parsed.text == "text"
+
+
+@pytest.mark.parametrize(
+    ("written", "date"),
+    [("2024-05-06", "2024-05-06"), ("2024-05-06 07:08:09", "2024-05-06T07:08:09"), ("2024", "2024"), ("May", None)],
+)
+def test_a_date_in_front_matter_is_that_of_the_file(written: str, date: str | None) -> None:
+    assert read(f"---\ndate: {written}\n---\n# A\n").properties.get("date") == date
 
 
 def test_malformed_front_matter_is_read_line_by_line() -> None:

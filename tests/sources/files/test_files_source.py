@@ -135,6 +135,23 @@ def test_a_result_says_where_in_the_file_it_is(desk: Desk) -> None:
     assert (found.properties["first"], found.properties["last"]) == (9, 11)
 
 
+def test_a_result_that_is_the_file_itself_says_which_one(desk: Desk) -> None:
+    desk.write("notes.txt", "The weasel sleeps under the old boiler.\n")
+    desk.run()
+    with detent.open(database=desk.database) as db:
+        hit = db.search("where does the weasel sleep", limit=1).hits[0]
+    assert hit.place == "notes.txt"
+
+
+def test_sections_have_the_date_of_their_front_matter(desk: Desk) -> None:
+    for year in (2019, 2024):
+        desk.write(f"{year}.md", f"---\ndate: {year}-03-01\n---\n# Heron\n\n## Sightings\n\nThe heron of {year}.\n")
+    desk.run()
+    with detent.open(database=desk.database) as db:
+        found = db.search('"heron of"', filters=detent.Filters(since="2020"))
+    assert [hit.passage for hit in found.hits] == ["2024.md#sightings"]
+
+
 def test_nothing_is_done_where_nothing_has_changed(desk: Desk) -> None:
     desk.run()
     desk.moved()

@@ -50,6 +50,8 @@ def children(key: str, parsed: Parsed, own: Sequence[Piece], references: Referen
     unique = Unique()
     unit = _UNITS.get(parsed.kind, "line")
     whole = {"path": key, "unit": unit}
+    if "date" in parsed.properties:
+        whole["date"] = parsed.properties["date"]
     found = list(_passages(key, whole, parsed.title, own[1:], unique, lined=parsed.kind == "text"))
     for part in parsed.parts:
         name = part_key(key, part.key)

@@ -18,7 +18,7 @@ LEFT JOIN pg_ts_config AS config ON config.cfgname = source.language AND pg_ts_c
 -- A text without the signs by which PostgreSQL would take words together, or leave them out: `fmt.Println` for the name of
 -- a machine, `src/main.rs` for that of a file, and `Promise<Order>` for a tag.
 CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT translate(text, './<>', '    ');
+    SELECT replace(replace(replace(replace(text, '.', ' '), '/', ' '), '<', ' '), '>', ' ');
 $$;
 
 -- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of

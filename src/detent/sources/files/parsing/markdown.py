@@ -10,7 +10,7 @@ import datetime
 import re
 import tomllib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ _MOST_INDENTED = 10
 _FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)^(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^([^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(\S.*)$", re.MULTILINE)
 _MARKS = re.compile(r"\n[ \t>*+\-.)\d]{15,}")
+_DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ]\d\d.{0,30})?)?)?")
 _BAR = re.compile(r"(?<!\\)\|")
 _NUMBER = re.compile(rb"[ \t]*(\d{1,9}[.)])")
 _LANGUAGE = re.compile(r"[A-Za-z][\w+#-]*")
@@ -61,7 +62,7 @@ def parse(data: bytes, name: str) -> Parsed:
         "markdown",
         text.removesuffix("\n").count("\n") + 1,
         title=str(title).strip() if isinstance(title, str | int | float) else "",
-        properties={"front_matter": front_matter} if front_matter else {},
+        properties={"front_matter": front_matter} | _date(front_matter) if front_matter else {},
         problems=problems + faults,
     )
 
@@ -355,6 +356,11 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str, list[str]]:
     if not isinstance(values, dict) or (faults and not values):
         return {}, text, []
     return values, "\n" * match[0].count("\n") + text[match.end() :], faults
+
+
+def _date(front_matter: Mapping[str, Any]) -> dict[str, str]:
+    date = str(front_matter.get("date", ""))
+    return {"date": date} if _DATE.fullmatch(date) else {}
 
 
 class _Values:
