@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from detent.errors import DetentError, IllegalMove, LeaseLost
     from detent.knowledge import (
         Alias,
+        Bounds,
         Child,
         Done,
         Embedding,
@@ -34,6 +35,7 @@ __all__ = [
     "Alias",
     "Answer",
     "AsyncDetent",
+    "Bounds",
     "Child",
     "Detent",
     "DetentError",

@@ -89,6 +89,8 @@ def _table(page: Page) -> Table:
 
 def _reason(item: Listed) -> str:
     """Why an item failed, or last failed, and what becomes of it."""
+    if item.held_back:
+        return "held back until there is room for it"
     if item.error_kind is None:
         return ""
     reason = f"{item.error_kind}: {item.error}"[:_LONGEST_REASON]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from detent.application.connecting import Connected
     from detent.knowledge import Embedding
-    from detent.store import Entry, Story
+    from detent.store import Entry, Listed, Story
 
 _LONGEST = 400
 """Characters of a checkpoint that are shown."""
@@ -101,7 +101,7 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         ("Priority", str(item.priority)),
         ("Content hash", item.content_hash),
         ("Embedded", _embedded(story)),
-        ("Waits until", moment(item.not_before) if item.not_before else None),
+        ("Waits until", _until(item)),
         ("Held by", f"{story.owner}, until {moment(story.deadline)}" if story.owner and story.deadline else None),
         ("Changed", "yes, while being worked on; it goes round again" if story.changed else None),
         ("Checkpoint", _shortened(story.checkpoint) if story.checkpoint is not None else None),
@@ -110,6 +110,12 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         when = f" at {moment(story.error_at)}" if story.error_at else ""
         lines.append(("Error", plain(f"{item.error_kind}{when}: {item.error}", style=STYLES["failed"])))
     return [(name, plain(value) if isinstance(value, str) else value) for name, value in lines if value is not None]
+
+
+def _until(item: Listed) -> str | None:
+    if item.held_back:
+        return "there is room for it"
+    return moment(item.not_before) if item.not_before else None
 
 
 def _problems(story: Story) -> Sequence[object]:

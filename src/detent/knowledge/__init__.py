@@ -8,14 +8,16 @@ outside must bear repetition.
 
 from detent.knowledge.embedding import UNTITLED, Embedding, Passage
 from detent.knowledge.filters import Filters
-from detent.knowledge.item import Item, NewItem
+from detent.knowledge.item import NO_BOUNDS, Bounds, Item, NewItem
 from detent.knowledge.node import Alias, Child, Mention, Node, Reference
 from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Retry, Skipped
 
 __all__ = [
     "NOTHING",
+    "NO_BOUNDS",
     "UNTITLED",
     "Alias",
+    "Bounds",
     "Child",
     "Done",
     "Embedding",

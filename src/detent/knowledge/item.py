@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from detent.knowledge.embedding import Passage
-from detent.knowledge.node import Node
+from detent.knowledge.node import Node, Reference
 
 
 class Item(NamedTuple):
     """An item under a lease. `state` is the working state; `token` is what every write on it must show.
 
-    `alone`: a worker died while it held the item, so nothing is to run beside it. `node` and `passage` are there
-    if the handler asks for them: the item's content so far, and its text as it is to be embedded.
+    `alone`: a worker died while it held the item, so nothing is to run beside it. `node`, `links` and `passage` are
+    there if the handler asks for them: the item's content so far, what it refers to, and its text as it is to be
+    embedded.
     """
 
     id: int
@@ -30,9 +31,26 @@ class Item(NamedTuple):
     alone: bool = False
     node: Node | None = None
     passage: Passage | None = None
+    links: Sequence[Reference] | None = None
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}/{self.key}"
+
+
+class Bounds(NamedTuple):
+    """How far what is found is followed. The priority of an item is its depth: that of what found it, and one more.
+
+    `depth`: what is found deeper is not added. When the depth becomes greater, what found it goes round again; and so
+    does an item that is found nearer than it was known to be. `most`: so many items at most come to rest in `state`;
+    the others wait, the nearest first, for those that do not get there.
+    """
+
+    depth: int | None = None
+    most: int | None = None
+    state: str | None = None
+
+
+NO_BOUNDS = Bounds()
 
 
 class NewItem(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from detent.configuration.settings import STAGE_SETTINGS
 from detent.configuration.values import checked, nearest
 from detent.errors import DetentError, InvalidSetting, InvalidSource
-from detent.knowledge import NewItem
+from detent.knowledge import Bounds, NewItem
 from detent.lifecycle import BUILTIN, Event, Lifecycle
 
 Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
@@ -41,7 +41,8 @@ class Handler:
     It may be called again for the same item, after a crash or when it was over its time limit: what it returns is
     written once, but what it does by itself, such as sending a mail or writing a file, must bear repetition.
 
-    `reads` asks for what the handler needs of the item's content, which is then on the item: "node" or "passage".
+    `reads` asks for what the handler needs of the item's content, which is then on the item: "node", "links" (the node,
+    and what it refers to) or "passage".
 
     `computes` says that it keeps a processor busy, and does not wait for others: where many items wait for it, and
     nobody has said how many processes there are to be, several share them.
@@ -58,7 +59,7 @@ class Handler:
     concurrency: int | None = None
     time_limit_seconds: float | None = None
     max_attempts: int | None = None
-    reads: Literal["node", "passage"] | None = None
+    reads: Literal["node", "links", "passage"] | None = None
     computes: bool = False
 
     def __post_init__(self) -> None:
@@ -66,8 +67,8 @@ class Handler:
             raise InvalidSource(f"A handler needs the name of a state to work in, and {self.state!r} is none.")
         if not callable(self.function):
             raise InvalidSource(f"{self} needs a function, and {self.function!r:.60} is none.")
-        if self.reads not in (None, "node", "passage"):
-            raise InvalidSource(f"{self} can read its items' node or passage, and not {self.reads!r}.")
+        if self.reads not in (None, "node", "links", "passage"):
+            raise InvalidSource(f"{self} can read its items' node, links or passage, and not {self.reads!r}.")
         for name, setting in STAGE_SETTINGS.items():
             if getattr(self, name) is not None:
                 try:
@@ -100,6 +101,8 @@ class Source:
     `watch`, called when a worker is to keep up with the source, tells again and again that `discover` may name
     something else now: an async generator.
 
+    `bounds` say for a label how deep its items may be, and how many may come to rest.
+
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
     the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that
     is `simple`, which takes words as they are written.
@@ -112,6 +115,7 @@ class Source:
     language: str | None
     complete: frozenset[str]
     watch: Watch | None = field(compare=False)
+    bounds: Mapping[str, Bounds]
 
     def __init__(
         self,
@@ -123,6 +127,7 @@ class Source:
         *,
         complete: Collection[str] = (),
         watch: Watch | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -133,6 +138,7 @@ class Source:
         object.__setattr__(self, "language", language)
         object.__setattr__(self, "complete", frozenset([complete] if isinstance(complete, str) else complete))
         object.__setattr__(self, "watch", watch)
+        object.__setattr__(self, "bounds", dict(bounds or {}))
         self._check_types()
         for handler in handlers:
             self._check(handler)
@@ -176,8 +182,23 @@ class Source:
                 f"and {self.language!r:.60} is none."
             )
 
+        for label, bounds in self.bounds.items():
+            self._check_bounds(label, bounds)
         if undeclared := sorted(self.complete - set(self.lifecycles)):
             raise InvalidSource(f"{self.name}: complete names the label {undeclared[0]!r}, which is not declared.")
+
+    def _check_bounds(self, label: str, bounds: Bounds) -> None:
+        if label not in self.lifecycles:
+            raise InvalidSource(f"{self.name}: there are bounds for the label {label!r}, which is not declared.")
+        for name in ("depth", "most"):
+            if (value := getattr(bounds, name)) is not None and (not isinstance(value, int) or value < 0):
+                raise InvalidSource(f"{self.name}: the {name} of {label!r} is a whole number from 0 on, not {value!r}.")
+        states = set(self.lifecycles[label].states)
+        if bounds.most is not None and bounds.state not in states:
+            raise InvalidSource(
+                f"{self.name}: the bounds of {label!r} need the state in which at most so many items come to rest, "
+                f"and {bounds.state!r} is none. There are {', '.join(sorted(states))}."
+            )
 
     def _refuse_rivals(self) -> None:
         """Of two handlers for the same work, nobody could say which one is called."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from uuid import UUID
 
-from detent.knowledge import Item, Node, Passage
+from detent.knowledge import Item, Node, Passage, Reference
 from detent.store import arrays
 from detent.store.database import Database
 
@@ -19,6 +19,14 @@ class Contents:
         rows = await self._database.fetch("read_nodes", {"ids": [item.id for item in items]})
         nodes = {row.item_id: Node(row.title, row.text, row.properties, row.content_hash) for row in rows}
         return [item._replace(node=nodes.get(item.id)) for item in items]
+
+    async def with_links(self, items: Sequence[Item]) -> list[Item]:
+        """The items with their content so far, and what they refer to, in order."""
+        links: dict[int, list[Reference]] = {}
+        for row in await self._database.fetch("read_links", {"ids": [item.id for item in items]}):
+            reference = Reference(row.type, row.label, row.key, row.source, row.properties)
+            links.setdefault(row.item_id, []).append(reference)
+        return [item._replace(links=links.get(item.id, [])) for item in await self.with_nodes(items)]
 
     async def with_passages(self, items: Sequence[Item]) -> list[Item]:
         """The items with the texts that are to be embedded."""

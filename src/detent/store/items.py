@@ -44,13 +44,16 @@ async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> 
 
 
 def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
-    """The items of each kind, each once, as it was first found; sorted so that concurrent adders never wait in a
-    circle."""
+    """The items of each kind, each once, as it was first found, or where depths count, found nearest; sorted so that
+    concurrent adders never wait in a circle."""
     kinds: dict[int, Kind] = {}
     by_kind: dict[int, dict[str, NewItem]] = {}
     for kind, new in found:
         kinds[kind.id] = kind
-        by_kind.setdefault(kind.id, {}).setdefault(new.key, new)
+        known = by_kind.setdefault(kind.id, {})
+        before = known.setdefault(new.key, new)
+        if kind.bounds.depth is not None and new.priority < before.priority:
+            known[new.key] = new
     return [(kinds[number], [by_kind[number][key] for key in sorted(by_kind[number])]) for number in sorted(kinds)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from psycopg.types.json import Jsonb
 
 from detent.errors import SourceConflict, UnknownName
+from detent.knowledge import NO_BOUNDS, Bounds
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, Database, fetch
 from detent.store.values import check_key
@@ -27,6 +28,7 @@ class Kind:
     lifecycle: Lifecycle
     paused: bool
     removed: bool = False
+    bounds: Bounds = NO_BOUNDS
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}"
@@ -87,6 +89,11 @@ class Kinds:
             await (self._read(connection) if connection else self.refresh())
         return self._by_id[number]
 
+    async def read(self, connection: Connection, number: int) -> Kind:
+        """A kind as it is in this transaction."""
+        await self._read(connection)
+        return self._by_id[number]
+
     async def lifecycle(self, name: str) -> Lifecycle:
         if name not in self.lifecycles:
             await self.refresh()
@@ -141,7 +148,16 @@ class Kinds:
         rows = await fetch(connection, "kinds")  # first: the lifecycles read after them include all of theirs
         self.lifecycles = {row.name: Lifecycle(**row.definition) for row in await fetch(connection, "lifecycles")}
         kinds = [
-            Kind(row.id, row.source, row.label, self.lifecycles[row.lifecycle], row.paused, row.removed) for row in rows
+            Kind(
+                row.id,
+                row.source,
+                row.label,
+                self.lifecycles[row.lifecycle],
+                row.paused,
+                row.removed,
+                Bounds(row.depth, row.most, row.most_state),
+            )
+            for row in rows
         ]
         self._by_id = {kind.id: kind for kind in kinds}
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}

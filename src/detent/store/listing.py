@@ -12,6 +12,7 @@ from typing import Any
 from detent.errors import UnknownName
 from detent.knowledge import Embedding
 from detent.lifecycle import Trouble
+from detent.store.bounds import HELD_BACK
 from detent.store.database import Database
 from detent.store.journal import Entry
 from detent.store.kinds import Kind, Kinds, unknown
@@ -36,6 +37,11 @@ class Listed:
     error_kind: str | None
     trouble: str | None
     error: str | None
+
+    @property
+    def held_back(self) -> bool:
+        """Whether it waits until there is room for it."""
+        return self.not_before == HELD_BACK
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from uuid import UUID
 from detent.errors import KindGone
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle, RetryPolicy
+from detent.store.bounds import Boundaries
 from detent.store.contents import Contents
 from detent.store.database import Database
 from detent.store.embeddings import Embeddings, embed_anew
@@ -49,6 +50,7 @@ class Store:
         self.kinds = Kinds(self.database)
         self.leases = Leases(self.database, self.kinds)
         self.items = Items(self.database, self.kinds)
+        self.bounds = Boundaries(self.database, self.kinds, self.items)
         self.listing = Listing(self.database, self.kinds)
         self.journal = Journal(self.database)
         self.tallies = Tallies(self.database, self.kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from detent.configuration import Configuration, StageSettings
 from detent.lifecycle import Lifecycle, RetryPolicy
@@ -36,6 +37,12 @@ class Duty:
         """What embeds, if that is what this duty does."""
         return self.handler.function if isinstance(self.handler.function, Embedder) else None
 
+    @cached_property
+    def bounded(self) -> list[Kind]:
+        """The kinds of which not all items may be taken: they have to be let in first."""
+        first = [kind for kind in self.kinds if kind.lifecycle.initial == self.stage.waiting]
+        return [kind for kind in first if kind.bounds.most is not None]
+
     @property
     def superseded(self) -> bool:
         """Whether it is left to other workers, which embed with another model."""
@@ -43,13 +50,18 @@ class Duty:
 
 
 async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
-    """Make sure that the kinds of these sources exist, and that their texts are taken to be in their languages."""
+    """Make sure that the kinds of these sources exist with their bounds, and that their texts are taken to be in their
+    languages."""
     await store.kinds.refresh()
     named = [(source.name, label, lifecycle) for source in sources for label, lifecycle in source.lifecycles.items()]
     kinds = {name[:2]: store.kinds.declared(*name) or await store.declare(*name) for name in named}
     for source in sources:
         if source.language is not None:
             await store.sources.set_language(source.name, source.language)
+        for label, bounds in source.bounds.items():
+            if kinds[source.name, label].bounds != bounds:
+                await store.bounds.set(kinds[source.name, label], bounds)
+                kinds[source.name, label] = await store.kinds.get(source.name, label)
     return kinds
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from detent.store import Store
+from detent.store import Kind, Stage, Store
 from detent.worker.duty import Duty
 from detent.worker.tending import Tending
 
@@ -41,13 +41,18 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
     later, first_due, due_seconds = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
+    shut_out = [await store.bounds.shut_out(kind) for kind, stage in places if _is_bounded(kind, stage)]
     return Remaining(
-        now=max(0, sum(counts.get(place, 0) for place in waiting) - later),
+        now=max(0, sum(counts.get(place, 0) for place in waiting) - later - sum(shut_out)),
         working=sum(counts.get(place, 0) for place in working),
         later=later,
         first_due=first_due,
         due_seconds=due_seconds,
     )
+
+
+def _is_bounded(kind: Kind, stage: Stage) -> bool:
+    return kind.bounds.most is not None and stage.waiting == kind.lifecycle.initial
 
 
 async def processes_for(store: Store, all_duties: Sequence[Duty]) -> int:

@@ -38,6 +38,8 @@ class Supplies:
             return items
         if duty.handler.reads == "node":
             return await self._store.contents.with_nodes(items)
+        if duty.handler.reads == "links":
+            return await self._store.contents.with_links(items)
         try:
             model = await duty.embedder.model(self._store) if duty.embedder else await self._store.vectors.current()
         except DetentError:

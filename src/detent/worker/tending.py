@@ -1,8 +1,9 @@
-"""Tending: what search needs, kept in step beside the work.
+"""Tending: what search and order need, kept in step beside the work.
 
-Texts that were written are taken into the index, fresh vectors into indexed parts, nodes that nobody names any more
-are swept, and with another model everything is embedded again. Each step is short, finds out for itself what there
-is to do, and leaves nothing undone that the next one does not find. Among many workers one tends at a time.
+What was found nearer than it was known to be is drawn nearer, texts that were written are taken into the index, fresh
+vectors into indexed parts, nodes that nobody names any more are swept, and with another model everything is embedded
+again. Each step is short, finds out for itself what there is to do, and leaves nothing undone that the next does not
+find. Among many workers one tends at a time.
 """
 
 from __future__ import annotations
@@ -67,11 +68,10 @@ class Tending:
         """
         async with self._one_at_a_time:
             failed: list[Exception] = []
-            await self._each([self._keep_accounts], failed)
-            busy = False
+            busy = await self._each([self._keep_accounts, self._store.bounds.draw_nearer], failed)
             if await self._store.has_texts():
                 merge = partial(self._merge, more_to_come)
-                busy = await self._each([self._index, self._store.texts.tidy, merge, self._embed_anew], failed)
+                busy |= await self._each([self._index, self._store.texts.tidy, merge, self._embed_anew], failed)
                 busy = busy or await self._each([self._sweep], failed)
         if failed:
             raise failed[0]

@@ -35,14 +35,19 @@ COMMENT ON COLUMN source.type IS
     'What Detent itself works on, by these settings, or `imported`; null where a module declares it.';
 COMMENT ON COLUMN source.removed_at IS 'It is being removed, in steps; nothing of it is claimed any more.';
 
--- A kind is what items of one source and label have in common: their lifecycle.
+-- A kind is what items of one source and label have in common: their lifecycle, and how far they are followed.
 CREATE TABLE kind (
     id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     source_id   integer NOT NULL REFERENCES source ON DELETE CASCADE,
     label       text COLLATE "C" NOT NULL CHECK (label <> ''),
     lifecycle   text NOT NULL REFERENCES lifecycle,
+    depth       integer,
+    most        integer,
+    most_state  text COLLATE "C",
     UNIQUE (source_id, label)
 );
+COMMENT ON COLUMN kind.depth IS 'Items with a greater priority are not added; null for any.';
+COMMENT ON COLUMN kind.most IS 'How many items may come to rest in most_state; null for any number.';
 
 -- Whoever drops a source locks it; whoever holds kinds shares the locks of their sources, and nobody waits for that but
 -- who drops one. The kinds that are there are looked up when the locks are had, and stay until the transaction ends.
@@ -87,43 +92,70 @@ CREATE TABLE place (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
 
+-- Where at most so many items of a kind may come to rest, new ones wait until they are let in, in this place.
+CREATE FUNCTION held_back() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS
+$$ SELECT timestamptz '9999-01-01 00:00:00+00' $$;
+
+-- Items that were found nearer than they were known to be, or whose finds count only now: somebody who moves items is to
+-- give them that priority, and to send them round again. Who finds them cannot: it would have to wait for whoever has
+-- them at that moment, who may be waiting for it.
+CREATE TABLE nearer (
+    item_id     bigint NOT NULL,
+    priority    integer NOT NULL
+);
+
 -- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
 -- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a
 -- circle. Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
 -- two articles are settled that found each other, waits for this one. A key that somebody else adds at the same
 -- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. The
--- kind is a column, so that each key is looked up: no plan reads all keys of the kind.
+-- kind is a column, so that each key is looked up: no plan reads all keys of the kind. What is beyond the kind's depth
+-- is left out.
 CREATE FUNCTION add_items(kind integer, initial text, keys text[], states text[], priorities integer[], hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     added_count bigint;
+    bounds record;
 BEGIN
     PERFORM FROM hold_kinds(ARRAY[kind]);
     IF NOT FOUND THEN
         RETURN NULL;
     END IF;
+    SELECT bounded.depth, bounded.most INTO bounds FROM kind AS bounded WHERE bounded.id = add_items.kind;
     FOR attempt IN 1..1000 LOOP
         BEGIN
             WITH moment AS MATERIALIZED (SELECT clock() AS now),
             added AS (
-                INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at)
+                INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at, not_before)
                 SELECT line.kind_id, line.key, coalesce(line.state, initial), coalesce(line.priority, 0), line.hash,
-                       moment.now, moment.now
+                       moment.now, moment.now,
+                       CASE WHEN bounds.most IS NOT NULL AND coalesce(line.state, initial) = initial
+                            THEN held_back() ELSE '-infinity' END
                 FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
                      AS line (kind_id, key, state, priority, hash)
                 CROSS JOIN moment
                 WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
-                RETURNING id, kind_id, state, priority
+                  AND coalesce(line.priority <= bounds.depth, true)
+                RETURNING id, kind_id, state, priority, not_before
             ),
             placed AS (
                 INSERT INTO place (kind_id, state, not_before, priority, item_id)
-                SELECT kind_id, state, '-infinity', priority, id FROM added
+                SELECT kind_id, state, not_before, priority, id FROM added
             ),
             tallied AS (
                 INSERT INTO tally (kind_id, state, count)
                 SELECT kind_id, state, count(*) FROM added GROUP BY kind_id, state
             )
             SELECT count(*) INTO added_count FROM added;
+            -- after adding: a key that somebody else added at the same moment is seen only now
+            IF bounds.depth IS NOT NULL THEN
+                INSERT INTO nearer (item_id, priority)
+                SELECT item.id, coalesce(line.priority, 0)
+                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, priorities)
+                     AS line (kind_id, key, priority)
+                JOIN item ON item.kind_id = line.kind_id AND item.key = line.key
+                         AND item.priority > coalesce(line.priority, 0);
+            END IF;
             RETURN added_count;
         EXCEPTION WHEN unique_violation THEN
             IF attempt = 1000 THEN

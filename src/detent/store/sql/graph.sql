@@ -200,6 +200,18 @@ INSERT INTO text_change (text_id, gone) SELECT text_id, false FROM written WHERE
 -- The content of items.
 SELECT item_id, title, text, properties, content_hash FROM node WHERE item_id = ANY (%(ids)s::bigint[]);
 
+-- name: read_links
+-- What items refer to, in order; without the source where it is their own.
+SELECT reference.item_id, reference.type, kind.label, reference.key, reference.properties,
+       CASE WHEN kind.source_id <> own.source_id THEN source.name END AS source
+FROM reference
+JOIN kind ON kind.id = reference.kind_id
+JOIN source ON source.id = kind.source_id
+JOIN item ON item.id = reference.item_id
+JOIN kind AS own ON own.id = item.kind_id
+WHERE reference.item_id = ANY (%(ids)s::bigint[])
+ORDER BY reference.item_id, reference.position;
+
 -- name: read_texts
 -- The texts of items as they are embedded, with titles that are more than names.
 SELECT item_id, CASE WHEN properties ? 'untitled' THEN '' ELSE title END AS title, text

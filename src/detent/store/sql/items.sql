@@ -13,7 +13,7 @@ ORDER BY item.id;
 
 -- name: find_by_id
 -- Items by number, with the working state in which they last failed.
-SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token,
+SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.priority, item.content_hash, item.token,
        failure.state AS failed_in
 FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;

@@ -114,5 +114,6 @@ SELECT count(*)::bigint AS count, min(not_before) AS first,
 FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS asked (kind_id, state)
 CROSS JOIN LATERAL (
     SELECT place.not_before FROM place
-    WHERE place.kind_id = asked.kind_id AND place.state = asked.state AND place.not_before > clock()
+    WHERE place.kind_id = asked.kind_id AND place.state = asked.state
+      AND place.not_before > clock() AND place.not_before < held_back()
 ) AS later;
