@@ -9,7 +9,19 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from benchmarks import backlog, codebase, embedding, exporting, finding, folders, loading, quiet, ranking, throughput
+from benchmarks import (
+    backlog,
+    codebase,
+    embedding,
+    exporting,
+    finding,
+    folders,
+    loading,
+    quiet,
+    ranking,
+    throughput,
+    wikitext,
+)
 from benchmarks.figures import Figure, write
 
 Tell = Callable[[str], None]
@@ -25,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "ranking": ranking.measure,
     "files": folders.measure,
     "code": codebase.measure,
+    "wikitext": wikitext.measure,
 }
 
 

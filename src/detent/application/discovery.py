@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.knowledge import NewItem
-from detent.sources import PartlyUnseen, Source
+from detent.sources import PartlyUnseen, Source, pace
 from detent.store import Store
 from detent.worker.outcomes import describe
 from detent.worker.threads import Thread
@@ -65,6 +65,7 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
     cancelled, what was named until then is added first.
     """
     found = Discovery()
+    pace.keep(store.pacing)
     for source in sources:
         if source.discover is None:
             continue

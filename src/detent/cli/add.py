@@ -9,13 +9,14 @@ import click
 
 from detent.cli.options import Command, Group, with_session
 from detent.cli.session import Session
+from detent.cli.wiki import wiki
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
 
 
-@click.group(cls=Group, short_help="Add a source: a folder of files.")
+@click.group(cls=Group, short_help="Add a source: a folder of files, a wiki.")
 def add() -> None:
     """Add a source of one of Detent's own types, or change what one is to do.
 
@@ -24,7 +25,11 @@ def add() -> None:
     \b
     Examples:
       detent add files docs ./docs
+      detent add wiki ml --seed "Machine learning" --depth 2
     """
+
+
+add.add_command(wiki)
 
 
 @add.command(cls=Command, short_help="Add a folder of documents and code.")

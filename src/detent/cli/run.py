@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from detent.cli.options import Command, with_session
-from detent.cli.output import counted
 from detent.cli.session import Session
 from detent.configuration import SETTINGS, Setting
 from detent.errors import InvalidSource
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
-    from detent.application.discovery import Discovery
-    from detent.cli.display import Display
     from detent.cli.ending import Ending
     from detent.cli.shift import Shift
     from detent.configuration import Project
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_AGAIN_SECONDS = 10.0
 _SECTIONS = ("worker", "retry", "handlers")
 """The sections of the settings for which a crew has flags."""
 
@@ -45,6 +40,7 @@ class Plan:
     until_idle: bool
     wait_for_later: bool = True
     watch: bool = False
+    refresh: bool = False
 
 
 def worker_options(command: F) -> F:
@@ -67,8 +63,9 @@ def _parameter(setting: Setting) -> str:
 @worker_options
 @click.option("--no-wait", is_flag=True, help="Do not wait for items that are to be tried again later.")
 @click.option("--watch", is_flag=True, help="Go on, and keep up with sources that tell of changes, until stopped.")
+@click.option("--refresh", is_flag=True, help="Ask the sources what has changed of all that was done.")
 @with_session
-def run(session: Session, no_wait: bool, watch: bool, **flags: str | None) -> int:
+def run(session: Session, no_wait: bool, watch: bool, refresh: bool, **flags: str | None) -> int:
     """Let the sources say what items there are, and work until nothing is left to do.
 
     Items that failed for a passing reason are tried again after a while, and run waits for them. The last lines
@@ -83,15 +80,18 @@ def run(session: Session, no_wait: bool, watch: bool, **flags: str | None) -> in
     How much is done at a time is said, in rising precedence, by [worker] in detent.toml, by a handler itself, by
     [stage.NAME] in detent.toml, by the environment, and by these options; `detent config` shows the settings.
 
+    Sources that name all there is, as folders do, notice by themselves what has changed. Of a wiki, --refresh asks.
+
     \b
     Examples:
       detent run
+      detent run --refresh
       detent run --processes 4 --concurrency 32
       detent run --modules my_sources --no-wait
     """
     if watch:
-        return _begin(session, Plan(_given(flags), until_idle=False, watch=True))
-    return _begin(session, Plan(_given(flags), until_idle=True, wait_for_later=not no_wait))
+        return _begin(session, Plan(_given(flags), until_idle=False, watch=True, refresh=refresh))
+    return _begin(session, Plan(_given(flags), until_idle=True, wait_for_later=not no_wait, refresh=refresh))
 
 
 @click.command(cls=Command, short_help="Work, and keep up with folders as they change.")
@@ -154,6 +154,7 @@ def _require_anything(session: Session, plan: Plan) -> None:
 
 async def _work(session: Session, opened: Connected, plan: Plan, recruits: list[Recruit]) -> int:
     """Discover, employ a crew, and say how it ended."""
+    from detent.cli import asking
     from detent.cli.display import display
     from detent.cli.ending import SOME_FAILED
     from detent.cli.shift import Shift
@@ -176,12 +177,14 @@ async def _work(session: Session, opened: Connected, plan: Plan, recruits: list[
         if not found:
             raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
         if plan.until_idle or plan.watch:
-            failures = await _discover(opened, sources, shown)
+            failures = await asking.discover_all(opened, sources, shown)
+        if plan.refresh:
+            failures = [*failures, *await asking.refresh_all(opened, sources, shown)]
         processes = await processes_for(opened.store, found)
         crew = _crew(opened, project, found, plan, recruits=recruits, processes=processes)
         shift = Shift(opened, crew, found, shown)
         if not plan.until_idle or not await is_all_done(opened.store, found):
-            await shift.run(_keeping_up(opened, sources, shown) if plan.watch else None)
+            await shift.run(asking.keep_up(opened, sources, shown) if plan.watch else None)
     ended = await _ending(opened, shift, list(kinds.values()), found)
     session.say(ended.sentence)
     for failure in failures:
@@ -267,109 +270,6 @@ def _crew(
         recruits=recruits,
         processes=processes,
     )
-
-
-async def _discover(opened: Connected, sources: Sequence[Source], shown: Display) -> Sequence[DiscoveryFailed]:
-    """Let the sources say what items there are; returns what went wrong with some of them.
-
-    It may take long: a signal ends it, and what was found is kept.
-    """
-    import asyncio
-
-    from detent.application.discovery import discover
-
-    found = 0
-
-    def tell(count: int) -> None:
-        nonlocal found
-        found = count
-        shown.found(count)
-
-    try:
-        discovered = await _terminable(discover(opened.store, sources, tell))
-    except (asyncio.CancelledError, SystemExit) as stopped:
-        if not found:
-            raise
-        shown.say(f"Stopped. What was found so far is kept: {counted(found, 'item')}.")
-        raise stopped if isinstance(stopped, SystemExit) else SystemExit(128 + signal.SIGINT) from None
-    shown.note(None)
-    if told := _told(discovered):
-        shown.say(told)
-    for failure in discovered.failures:
-        shown.say(f"{failure} What is known is worked on.")
-    return discovered.failures
-
-
-async def _keep_up(opened: Connected, source: Source, shown: Display) -> None:
-    """Discover again whenever a source tells of changes, until it cannot be watched any more."""
-    if source.watch is None:
-        return
-    try:
-        async for _ in source.watch():
-            await _discover_again(opened, source, shown)
-    except OSError as error:
-        shown.say(f"{source.name} is no longer watched: {error.strerror or error}.")
-
-
-async def _discover_again(opened: Connected, source: Source, shown: Display) -> None:
-    """What fails now is tried again after a while."""
-    import asyncio
-
-    from detent.application.discovery import discover
-    from detent.errors import DetentError
-
-    while True:
-        try:
-            discovered = await discover(opened.store, [source])
-            break
-        except DetentError as error:
-            shown.say(str(error))
-            await asyncio.sleep(_AGAIN_SECONDS)
-    for told in [_told(discovered), *map(str, discovered.failures)]:
-        if told:
-            shown.say(told)
-
-
-async def _keeping_up(opened: Connected, sources: Sequence[Source], shown: Display) -> None:
-    import asyncio
-
-    await asyncio.gather(*(_keep_up(opened, source, shown) for source in sources))
-
-
-def _told(discovered: Discovery) -> str:
-    """What came of discovery: `The sources named 3 new items and 1 changed item; 2 items are gone.`; "" if nothing."""
-    new, changed = counted(discovered.added, "new item"), counted(discovered.changed, "changed item")
-    gone = f"{counted(discovered.removed, 'item')} {'is' if discovered.removed == 1 else 'are'} gone"
-    named = " and ".join([new] * bool(discovered.added) + [changed] * bool(discovered.changed))
-    if not named:
-        return f"{gone}." if discovered.removed else ""
-    return f"The sources named {named}{f'; {gone}' if discovered.removed else ''}."
-
-
-async def _terminable(work: Coroutine[Any, Any, T]) -> T:
-    """SIGTERM ends the program as Ctrl-C does: what is going on is cancelled and may finish. A second one ends it at
-    once."""
-    import asyncio
-
-    loop, working = asyncio.get_running_loop(), asyncio.ensure_future(work)
-    terminated = False
-
-    def terminate() -> None:
-        nonlocal terminated
-        if terminated:
-            raise SystemExit(128 + signal.SIGTERM)
-        terminated = True
-        working.cancel()
-
-    loop.add_signal_handler(signal.SIGTERM, terminate)
-    try:
-        return await working
-    except asyncio.CancelledError:
-        if terminated:
-            raise SystemExit(128 + signal.SIGTERM) from None
-        raise
-    finally:
-        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _ending(opened: Connected, shift: Shift, kinds: Sequence[Kind], found: Sequence[Duty]) -> Ending:

@@ -73,6 +73,7 @@ _BY_ERRNO = {
 
 _BY_NAME = {
     "concurrent.BrokenExecutor": Trouble.DIED,
+    "detent.DumpUnreadable": Trouble.MALFORMED,
     "httpx.DecodingError": Trouble.MALFORMED,
     "httpx.HTTPStatusError": Trouble.REJECTED,
     "httpx.InvalidURL": Trouble.REJECTED,

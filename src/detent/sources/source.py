@@ -16,6 +16,8 @@ from detent.lifecycle import BUILTIN, Event, Lifecycle
 
 Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
 Watch = Callable[[], AsyncIterable[object]]
+Close = Callable[[], Awaitable[None]]
+Refresh = Callable[[Sequence[str]], Mapping[str, str] | Awaitable[Mapping[str, str]]]
 Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
 
 _LANGUAGE = re.compile("[A-Za-z_]+")
@@ -101,6 +103,11 @@ class Source:
     `watch`, called when a worker is to keep up with the source, tells again and again that `discover` may name
     something else now: an async generator.
 
+    `refresh` says for a label how its items stand now: a function that is given keys of items that were done, and
+    returns the content hash of each as it is now. What has another one then goes round again.
+
+    `close` is called when a worker that may have called its handlers ends: an async function.
+
     `bounds` say for a label how deep its items may be, and how many may come to rest.
 
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
@@ -116,6 +123,8 @@ class Source:
     complete: frozenset[str]
     watch: Watch | None = field(compare=False)
     bounds: Mapping[str, Bounds]
+    close: Close | None = field(compare=False)
+    refresh: Mapping[str, Refresh] = field(compare=False)
 
     def __init__(
         self,
@@ -128,6 +137,8 @@ class Source:
         complete: Collection[str] = (),
         watch: Watch | None = None,
         bounds: Mapping[str, Bounds] | None = None,
+        close: Close | None = None,
+        refresh: Mapping[str, Refresh] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -139,6 +150,8 @@ class Source:
         object.__setattr__(self, "complete", frozenset([complete] if isinstance(complete, str) else complete))
         object.__setattr__(self, "watch", watch)
         object.__setattr__(self, "bounds", dict(bounds or {}))
+        object.__setattr__(self, "close", close)
+        object.__setattr__(self, "refresh", dict(refresh or {}))
         self._check_types()
         for handler in handlers:
             self._check(handler)
@@ -184,6 +197,8 @@ class Source:
 
         for label, bounds in self.bounds.items():
             self._check_bounds(label, bounds)
+        if unknown := sorted(set(self.refresh) - set(self.lifecycles)):
+            raise InvalidSource(f"{self.name}: refresh names the label {unknown[0]!r}, which is not declared.")
         if undeclared := sorted(self.complete - set(self.lifecycles)):
             raise InvalidSource(f"{self.name}: complete names the label {undeclared[0]!r}, which is not declared.")
 

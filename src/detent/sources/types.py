@@ -11,7 +11,7 @@ from detent.sources.source import Source
 
 Make = Callable[[str, Mapping[str, Any]], Source]
 
-_PLACES = {"files": "detent.sources.files.source:make"}
+_PLACES = {"files": "detent.sources.files.source:make", "wiki": "detent.sources.wiki.source:make"}
 """Where each type's source is made. It is imported when there is one."""
 
 

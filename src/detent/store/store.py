@@ -25,6 +25,7 @@ from detent.store.kinds import Kind, Kinds
 from detent.store.leases import Cursor, Holder, Leases, Stage
 from detent.store.listing import Listing, Page, Story
 from detent.store.notices import Notices
+from detent.store.pacing import Pacing
 from detent.store.reading import Reading
 from detent.store.removal import Removal
 from detent.store.server import bring_up_to_date
@@ -57,6 +58,7 @@ class Store:
         self.notices = Notices(self.database)
         self.sources = Sources(self.database)
         self.spending = Spending(self.database)
+        self.pacing = Pacing(self.database)
         self.filtering = Filtering(self.database, self.kinds)
         self.reading = Reading(self.database, self.kinds)
         self.contents = Contents(self.database)

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Set
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
 from detent.knowledge import Item, Outcome
-from detent.sources import Source
+from detent.sources import Source, pace
 from detent.store import Cursor, Store
 from detent.worker.board import Board
 from detent.worker.duty import Duty, declare, duties
@@ -97,6 +97,7 @@ class Worker:
     async def run(self, *, until_idle: bool = False, wait_for_later: bool = True, retire: bool = False) -> None:
         """Work until stopped; with `until_idle` until nothing is left; with `retire` until a thread had to be
         abandoned."""
+        pace.keep(self._store.pacing)
         settling = asyncio.create_task(self._settler.run())
         settling.add_done_callback(lambda _: self.stop())
         tending = asyncio.create_task(self._tending.run())
@@ -336,6 +337,9 @@ class Worker:
             if hands.duty.embedder:
                 await self._keep_last_account(hands.duty.embedder)
                 hands.duty.embedder.close()
+        for source in self._sources:
+            if source.close is not None:
+                await source.close()
         await self._supplies.close()
         settling.cancel()
         with contextlib.suppress(asyncio.CancelledError):

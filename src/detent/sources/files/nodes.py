@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from detent.knowledge import UNTITLED, Child, Node, Reference
+from detent.knowledge.keys import Unique
 from detent.knowledge.splitting import Piece, split
-from detent.sources.files.parsing.keys import Unique
 from detent.sources.files.parsing.parsed import Parsed, Part
 
 PASSAGE = "Passage"

@@ -252,3 +252,10 @@ CREATE TABLE checkpoint (
     data        jsonb NOT NULL,
     at          timestamptz NOT NULL
 );
+
+-- When each service may be asked next, by whoever shares this database. There are few services, so the rows are locked for
+-- a moment at a time.
+CREATE TABLE pace (
+    service     text COLLATE "C" PRIMARY KEY,
+    next_at     timestamptz NOT NULL
+) WITH (fillfactor = 50);

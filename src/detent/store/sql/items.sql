@@ -11,6 +11,12 @@ FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS asked (kind_id, key)
 JOIN item ON item.kind_id = asked.kind_id AND item.key = asked.key
 ORDER BY item.id;
 
+-- name: keys_in
+-- Keys of a kind's items that are in these states, in order.
+SELECT key FROM item
+WHERE kind_id = %(kind)s AND key > %(after)s AND state = ANY (%(states)s::text[])
+ORDER BY kind_id, key LIMIT %(limit)s;
+
 -- name: find_by_id
 -- Items by number, with the working state in which they last failed.
 SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.priority, item.content_hash, item.token,

@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
+from detent.knowledge.keys import Unique
 from detent.sources.files.parsing.decoding import decode, is_binary, storable
-from detent.sources.files.parsing.keys import Unique, slug
+from detent.sources.files.parsing.keys import slug
 from detent.sources.files.parsing.parsed import Parsed, Part, Unparsable
 
 MOST_PARTS = 5_000

@@ -20,17 +20,3 @@ def anchor(written: str) -> str:
     """A heading, or what a link has for its anchor, in one form: `What's new` is `whats-new`. GitHub and MkDocs write
     them so, but for how many hyphens stand in a row."""
     return slug(_NO_ANCHOR.sub("", written))
-
-
-class Unique:
-    """Makes keys unique: the second `a` of a file is what else it may be called, or `a~2`."""
-
-    def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
-
-    def key(self, wanted: str, otherwise: str = "") -> str:
-        times = self._seen.get(wanted, 0) + 1
-        self._seen[wanted] = times
-        if times == 1:
-            return wanted
-        return self.key(otherwise or f"{wanted}~{times}")

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detent.sources.files.parsing.keys import Unique, anchor
+from detent.knowledge.keys import Unique
+from detent.sources.files.parsing.keys import anchor
 from detent.sources.files.parsing.parsed import Link, Parsed, Part
 
 LONGEST_KEY = 800

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
+from detent.knowledge.keys import Unique
 from detent.sources.files.parsing.code.comments import Comments
 from detent.sources.files.parsing.code.languages import Language, Match
 from detent.sources.files.parsing.code.source import Source
-from detent.sources.files.parsing.keys import Unique
 
 _DEEPEST = 32
 """Scopes that stand in each other, at most; what is deeper belongs to the text of the last of them."""

@@ -1,0 +1,164 @@
+"""`detent add wiki`: a wiki, and where to begin in it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detent.cli.options import Command, with_session
+from detent.cli.session import Session
+from detent.errors import DetentError
+
+if TYPE_CHECKING:
+    from detent.application.connecting import Connected
+    from detent.sources.wiki.seeding import Seeds, Wanted
+    from detent.sources.wiki.settings import WikiSettings
+
+_LANGUAGE = "en"
+
+
+@click.command(cls=Command, short_help="Add a wiki: articles, and what they link to.")
+@click.argument("name")
+@click.option("--seed", "--add-seed", "seeds", multiple=True, metavar="TITLE", help="An article to begin with.")
+@click.option(
+    "--seeds-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file of titles to begin with, one on each line.",
+)
+@click.option("--category", multiple=True, metavar="NAME", help="Begin with the articles of this category.")
+@click.option("--search", multiple=True, metavar="WORDS", help="Begin with what the wiki's own search finds.")
+@click.option("--depth", type=click.IntRange(min=0), help="How many links away from them to go.  [default: 2]")
+@click.option("--target", type=click.IntRange(min=1), help="How many articles to load at most.")
+@click.option("--max-links", type=click.IntRange(min=0), help="How many links of an article to follow.  [default: 200]")
+@click.option("--api", metavar="URL", help="The wiki's api.php.  [default: the English Wikipedia's]")
+@click.option("--lang", metavar="CODE", help="The Wikipedia in this language, such as de.")
+@click.option("--dump", type=click.Path(exists=True, path_type=Path), help="A dump to read instead of asking the wiki.")
+@click.option("--index", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The dump's index.")
+@click.option("--contact", metavar="ADDRESS", help="Your e-mail address or page, which Wikimedia's wikis want to know.")
+@click.option("--per-minute", type=click.FloatRange(min=0, min_open=True), help="How many requests a minute at most.")
+@click.option("--language", metavar="NAME", help="The language of its texts for search, such as english.")
+@with_session
+def wiki(session: Session, *, name: str, **given: Any) -> None:
+    """Add a MediaWiki as the source NAME: the seeds, what they link to, and so on, breadth first.
+
+    Seeds are checked first. Called again with the same NAME, it adds seeds and changes what is said; a greater --depth
+    or --target goes on with the same graph. With a dump and no seeds, all of it is taken.
+
+    \b
+    Examples:
+      detent add wiki ml --seed "Machine learning" --seed "Deep learning" --depth 2 --target 5000
+      detent add wiki ml --add-seed "Statistics" --depth 3
+      detent add wiki berlin --lang de --category "Berlin" --depth 1
+      detent add wiki intern --api https://wiki.example.org/w/api.php --seed "Main Page"
+      detent add wiki all --dump enwiki-20260101-pages-articles-multistream.xml.bz2
+    """
+    session.with_new_store(lambda opened: _add(session, opened, name, given))
+
+
+async def _add(session: Session, opened: Connected, name: str, given: Mapping[str, Any]) -> None:
+    from detent.sources.wiki.settings import WikiSettings
+
+    sources = opened.store.sources
+    kept = {each.name: each for each in await sources.configured()}
+    before = WikiSettings.of(kept[name].settings) if name in kept and kept[name].type == "wiki" else None
+    others = [each.settings.get("contact") for each in kept.values() if each.type == "wiki"]
+    settings = _settings(session, before, given, next(filter(None, others), None))
+    if given["language"] is not None:
+        await sources.require_language(given["language"])
+    found = await _seeds(settings, _wanted(given), opened)
+    for note in found.notes:
+        session.say(note)
+    if found.faults:
+        raise DetentError("\n".join([*found.faults, "Nothing was added."]))
+    seeds = tuple(dict.fromkeys([*settings.seeds, *found.titles]))
+    if not seeds and settings.dump is None:
+        raise DetentError("A wiki needs something to begin with: --seed, --seeds-file, --category or --search.")
+    settings = replace(settings, seeds=seeds)
+    await sources.configure(name, "wiki", settings.as_data())
+    session.say(f"{_told(name, settings)} `detent run` loads them.")
+
+
+def _settings(
+    session: Session, before: WikiSettings | None, given: Mapping[str, Any], known: str | None
+) -> WikiSettings:
+    """What the source is to do: what is said now, and what was said before of all else."""
+    from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_wikimedia
+
+    settings = before or WikiSettings()
+    said = {key: given[key] for key in ("depth", "target", "max_links", "index", "contact", "per_minute", "language")}
+    settings = replace(settings, **{key: value for key, value in said.items() if value is not None})
+    if before is not None and settings.depth < before.depth:
+        raise DetentError(f"The depth is {before.depth} already, and can only become greater.")
+    if given["dump"] is not None:
+        return replace(settings, dump=given["dump"].resolve(), cache=_cache(session), api=None)
+    if settings.dump is not None:
+        return settings
+    if given["api"] and given["lang"]:
+        raise click.UsageError("--api and --lang do not go together: each names a wiki.")
+    wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
+    api = given["api"] or (wikipedia if given["lang"] else settings.api or wikipedia)
+    if before is not None and before.api not in (None, api):
+        raise DetentError(f"The source is the wiki {before.api}, and cannot be {api} too. Choose another name.")
+    settings = replace(settings, api=api, contact=settings.contact or known)
+    if is_wikimedia(settings.host) and not settings.contact:
+        settings = replace(settings, contact=_ask_for_contact(session))
+    return settings
+
+
+def _ask_for_contact(session: Session) -> str:
+    """Wikimedia's wikis refuse those who do not say who they are."""
+    if not (session.err.is_terminal and sys.stdin.isatty()):
+        raise DetentError(
+            "Wikimedia's wikis want to know who asks. Say it once: --contact you@example.org, or the address of a page."
+        )
+    return str(click.prompt("Wikimedia's wikis want to know who asks. Your e-mail address, or a page about you"))
+
+
+def _cache(session: Session) -> Path | None:
+    project = session.found()
+    return project.folder / "wiki" if project else None
+
+
+def _wanted(given: Mapping[str, Any]) -> Wanted:
+    from detent.sources.wiki.seeding import Wanted
+
+    titles = [*given["seeds"], *(_lines(given["seeds_file"]) if given["seeds_file"] else [])]
+    return Wanted(titles, given["category"], given["search"])
+
+
+def _lines(file: Path) -> Sequence[str]:
+    try:
+        return [line.strip() for line in file.read_text("utf-8-sig").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DetentError(f"{file} cannot be read as text: {error}") from None
+
+
+async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:
+    from detent.sources import pace
+    from detent.sources.wiki import seeding
+    from detent.sources.wiki.handling import client_of
+    from detent.sources.wiki.source import dump_of, user_agent
+
+    if not wanted:
+        return seeding.Seeds()
+    if settings.dump is not None:
+        if wanted.categories or wanted.searches:
+            raise DetentError("A dump can be asked neither for categories nor to search. Give --seed or --seeds-file.")
+        return seeding.from_dump(dump_of(settings), wanted)
+    pace.keep(opened.store.pacing)
+    async with client_of(settings, user_agent(settings.contact)) as client:
+        return await seeding.from_wiki(client, wanted)
+
+
+def _told(name: str, settings: WikiSettings) -> str:
+    where = settings.api or f"the dump {settings.dump}"
+    if not settings.seeds:
+        return f"{name} is all of {where}."
+    articles = "1 article" if len(settings.seeds) == 1 else f"{len(settings.seeds):,} articles"
+    target = f", {settings.target:,} articles at most" if settings.target else ""
+    return f"{name} begins with {articles} of {where}, and goes {settings.depth} links far{target}."

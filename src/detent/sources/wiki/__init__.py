@@ -1,0 +1,7 @@
+"""Wikis: articles from a MediaWiki, over its API or out of a dump, and further along their links.
+
+A seed is an article of depth 0, what it links to is of depth 1, and so on. `pages` are what a wiki answers when it is
+asked for titles, whichever way it is reached: `client` asks its API, `dump` reads its files. `site` knows how the wiki
+spells titles; `wikitext` turns an article's source into sections, links and categories; `handling` makes nodes of them
+and says where the links lead.
+"""

@@ -1,0 +1,197 @@
+"""The way to a wiki's API: a question goes over HTTP, and an answer comes back, or an error that says why not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+import httpx
+
+from detent.lifecycle import Trouble
+from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, refused
+
+Turn = Callable[[str], Awaitable[None]]
+"""Waits until a host may be asked again."""
+
+LARGEST_ANSWER = 200_000_000
+"""Bytes of an answer that are read. A wiki's own limit is 8 MB, unless someone raised it."""
+
+LONGEST_ADDRESS = 6_000
+"""Characters of a GET request's address. Servers take 8,000; a longer question is posted."""
+
+MOST_AT_ONCE = 2
+"""Requests to one host at the same time; Wikimedia's limit is three for all that somebody does."""
+
+_LARGEST_REFUSAL = 65_536
+_PATIENCE = 10
+"""A whole answer may take so many times as long as a wait for its next bytes."""
+
+_BROKEN = (httpx.ReadError, httpx.RemoteProtocolError)
+
+_gates: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = {}
+
+
+class _Reply(NamedTuple):
+    status: int
+    headers: httpx.Headers
+    charset: str | None
+    body: bytes
+
+
+class Connection:
+    """The API at an address. What stands before an `@` in it is sent along, and not told to anyone else."""
+
+    def __init__(self, api: str, agent: str, turn: Turn | None, timeout_seconds: float) -> None:
+        self._url = _address(api)
+        self._turn = turn
+        self._timeout_seconds = timeout_seconds
+        name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
+        self._client = httpx.AsyncClient(
+            headers=[(b"User-Agent", name.encode(errors="replace"))],
+            timeout=timeout_seconds,
+            limits=httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30),
+        )
+
+    @property
+    def address(self) -> str:
+        """Where the API is, without what is secret in it."""
+        return f"{self._url.scheme}://{self.host}{self._url.path}"
+
+    @property
+    def host(self) -> str:
+        return self._url.netloc.decode()
+
+    async def ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """The wiki's answer, which is not an error."""
+        reply = await self._exchange(parameters)
+        if (secure := _secure(self._url, reply)) is not None:
+            self._url = secure
+            reply = await self._exchange(parameters)
+        if reply.status != httpx.codes.OK:
+            raise self._refused(reply)
+        answer = self._decoded(reply)
+        failure = failed_answer(self.address, answer, reply.headers)
+        if failure is not None:
+            raise failure
+        return answer
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    def failure(self, what: str, trouble: Trouble) -> WikiFailed:
+        return WikiFailed(self.address, what, trouble)
+
+    async def _exchange(self, parameters: Mapping[str, str]) -> _Reply:
+        """Send a question and read what comes back, when no more than one other is under way and it is our turn."""
+        async with _gate(self.host):
+            if self._turn is not None:
+                await self._turn(self.host)
+            try:
+                async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
+                    return await self._receive(parameters)
+            except httpx.TimeoutException:
+                slow = f"did not answer within {self._timeout_seconds:g} seconds"
+                raise self.failure(slow, Trouble.TIMEOUT) from None
+            except TimeoutError:
+                slow = f"did not end its answer within {self._timeout_seconds * _PATIENCE:g} seconds"
+                raise self.failure(slow, Trouble.TIMEOUT) from None
+            except httpx.DecodingError:
+                raise self.failure("gave an answer that was damaged on its way", Trouble.NETWORK) from None
+            except httpx.HTTPError as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                how = "broke off its answer" if isinstance(error, _BROKEN) else "cannot be reached"
+                raise self.failure(f"{how}: {reason}", Trouble.NETWORK) from None
+
+    async def _receive(self, parameters: Mapping[str, str]) -> _Reply:
+        body = bytearray()
+        async with self._client.stream(**self._request(parameters)) as response:
+            success = response.status_code == httpx.codes.OK
+            async for piece in response.aiter_bytes():
+                body += piece
+                if not success and len(body) > _LARGEST_REFUSAL:
+                    break
+                if len(body) > LARGEST_ANSWER:
+                    size = f"{LARGEST_ANSWER / 1_000_000:,.0f} MB"
+                    raise self.failure(f"gave an answer of more than {size}, which was not read", Trouble.MALFORMED)
+        return _Reply(response.status_code, response.headers, response.charset_encoding, bytes(body))
+
+    def _request(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        url = self._url.copy_merge_params(dict(parameters))
+        if len(str(url)) <= LONGEST_ADDRESS:
+            return {"method": "GET", "url": url}
+        # Without this promise, Wikimedia sends what is posted to the one data centre that may write.
+        promise = {"Promise-Non-Write-API-Action": "true"}
+        return {"method": "POST", "url": self._url, "data": dict(parameters), "headers": promise}
+
+    def _refused(self, reply: _Reply) -> WikiFailed:
+        """What another status than that of success means. Behind it may be an error as a wiki tells it."""
+        failure = refused(self.address, reply.status, reply.headers, reply.body)
+        try:
+            answer = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            return failure
+        told = failed_answer(self.address, answer, reply.headers) if isinstance(answer, dict) else None
+        return told if told is not None and (told.trouble.transient or not failure.trouble.transient) else failure
+
+    def _decoded(self, reply: _Reply) -> dict[str, Any]:
+        try:
+            answer = _parsed(reply)
+        except (ValueError, LookupError, RecursionError):
+            raise self._unreadable(reply.body) from None
+        if answer == []:  # what PHP writes for nothing
+            return {}
+        if not isinstance(answer, dict):
+            raise self._unreadable(reply.body)
+        return answer
+
+    def _unreadable(self, body: bytes) -> WikiFailed:
+        beginning = body[:100].lstrip(b"\xef\xbb\xbf \t\r\n")
+        if not beginning or beginning[:1] in b"{[":
+            return self.failure("gave an answer that is cut off or damaged", Trouble.NETWORK)
+        page = "a web page" if beginning[:1] == b"<" else "something else"
+        asks = f"answers with {page}, and not as the API of a MediaWiki. {RIGHT_ADDRESS}"
+        return self.failure(asks, Trouble.MALFORMED)
+
+
+def _address(api: str) -> httpx.URL:
+    shown = repr(api.rpartition("@")[2])
+    try:
+        url = httpx.URL(api.strip())
+    except httpx.InvalidURL as error:
+        raise WikiFailed(shown, f"has no address that can be read: {error}", Trouble.REJECTED) from None
+    if url.scheme not in ("http", "https") or not url.host:
+        wrong = "has no address that can be asked; it looks like https://en.wikipedia.org/w/api.php"
+        raise WikiFailed(shown, wrong, Trouble.REJECTED)
+    return url.copy_with(fragment=None)
+
+
+def _gate(host: str) -> asyncio.Semaphore:
+    """What all clients of this process go through that ask a host, two at a time. Each event loop has its own."""
+    loop = asyncio.get_running_loop()
+    if loop not in _gates:
+        for ended in [each for each in _gates if each.is_closed()]:
+            del _gates[ended]
+    return _gates.setdefault(loop, {}).setdefault(host, asyncio.Semaphore(MOST_AT_ONCE))
+
+
+def _secure(url: httpx.URL, reply: _Reply) -> httpx.URL | None:
+    """The address to use from now on, if the wiki only wants to be asked the same over https."""
+    if url.scheme != "http" or not httpx.codes.is_redirect(reply.status):
+        return None
+    try:
+        target = url.join(reply.headers.get("Location", ""))
+    except httpx.InvalidURL:
+        return None
+    if (target.scheme, target.host, target.path) != ("https", url.host, url.path):
+        return None
+    return url.copy_with(scheme="https", port=target.port)
+
+
+def _parsed(reply: _Reply) -> Any:
+    """The value that was sent as JSON. That is UTF-8, whatever is said of it; what is not, is what is said."""
+    try:
+        return json.loads(reply.body)
+    except UnicodeDecodeError:
+        return json.loads(reply.body.decode(reply.charset or "utf-8"))

@@ -1,0 +1,102 @@
+"""From titles to answers: spelled otherwise, redirected, gone in a circle, or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from detent.lifecycle import Trouble
+from detent.sources.wiki.dump.page import Dumped
+from detent.sources.wiki.pages import Absent, Answer, Moved, Page
+from detent.sources.wiki.site import Site
+
+MOST_REDIRECTS = 50
+"""Redirects that are followed one after the other. A wiki has them straightened out before there are three."""
+
+Fetch = Callable[[Collection[str]], dict[str, Dumped | Absent]]
+"""Gives, of these titles, those that are in the dump."""
+
+
+@dataclass
+class _Way:
+    """The way from a title that was asked to the page that it leads to, as far as it has been gone."""
+
+    asked: str
+    next: str
+    passed: list[str] = field(default_factory=list)
+    fragment: str = ""
+    follow: bool = True
+    answer: Answer | None = None
+
+    def go(self, found: Dumped | Absent | None) -> None:
+        """Go on to what the next title has turned out to be."""
+        if found is None:
+            self.answer = Absent(self._missing())
+        elif isinstance(found, Absent):
+            before = f"{self.passed[-1]!r} redirects to {self.next!r}. " if self.passed else ""
+            self.answer = Absent(before + found.reason, found.trouble)
+        elif found.title in self.passed:
+            loop = " → ".join([*self.passed, found.title])
+            self.answer = Absent(f"{self.asked!r} is in a redirect loop: {loop}.", Trouble.MALFORMED)
+        else:
+            self._pass(found)
+
+    def _pass(self, page: Dumped) -> None:
+        self.passed.append(page.title)
+        if page.redirect is None:
+            self.answer = self._arrived(page)
+        elif not self.follow:
+            self.answer = Moved(page.redirect, page.fragment)
+        elif len(self.passed) > MOST_REDIRECTS:
+            reason = f"{self.asked!r} leads through more than {MOST_REDIRECTS} redirects."
+            self.answer = Absent(reason, Trouble.MALFORMED)
+        else:
+            self.next, self.fragment = page.redirect, page.fragment
+
+    def _missing(self) -> str:
+        if self.passed:
+            return f"{self.passed[-1]!r} redirects to {self.next!r}, which is not in the dump."
+        return f"There is no page {self.asked!r} in the dump."
+
+    def _arrived(self, page: Dumped) -> Answer:
+        if page.lack is not None:
+            return page.lack
+        if page.model != "wikitext":
+            return Absent(f"{page.title!r} is no article: its content model is {page.model!r}.", Trouble.REJECTED)
+        found = Page(page.title, page.id, page.revision, page.text, page.length, page.edited, page.namespace)
+        return found if page.title == self.asked else Moved(page.title, self.fragment, found)
+
+
+def answers(titles: Iterable[str], site: Site, fetch: Fetch, *, follow: bool = True) -> dict[str, Answer]:
+    """An answer to each title. All ways are gone at once, so that what stands together is read together."""
+    ways = [_Way(title, title, fragment=_fragment(title, site), follow=follow) for title in dict.fromkeys(titles)]
+    going = ways
+    while going:
+        found = _spelled({way.next for way in going}, site, fetch)
+        for way in going:
+            way.go(found.get(way.next))
+        going = [way for way in going if way.answer is None]
+    return {way.asked: way.answer for way in ways if way.answer is not None}
+
+
+def _fragment(title: str, site: Site) -> str:
+    spelled = site.title(title) if "#" in title else None
+    return spelled.fragment if spelled else ""
+
+
+def _spelled(titles: Collection[str], site: Site, fetch: Fetch) -> dict[str, Dumped | Absent]:
+    """The pages of titles, as they are written or else as the wiki would write them."""
+    found = fetch(titles)
+    otherwise: dict[str, str] = {}
+    for title in titles:
+        if title in found:
+            continue
+        spelled = site.title(title)
+        if spelled is None:
+            found[title] = Absent(f"{title!r} is no title that a page could have.", Trouble.REJECTED)
+        elif spelled.interwiki:
+            found[title] = Absent(f"{title!r} is a page of another wiki.", Trouble.REJECTED)
+        elif spelled.text != title:
+            otherwise[title] = spelled.text
+    more = fetch(set(otherwise.values())) if otherwise else {}
+    return found | {title: more[spelled] for title, spelled in otherwise.items() if spelled in more}

@@ -1,0 +1,288 @@
+"""The XML of a dump, read as it comes, so that no more of it is in memory than one page.
+
+The versions of the format differ little in what is read here, so that none of them is asked for. What MediaWiki does
+not write is refused before it does harm: document types, with which entities come; elements deep in each other; tags
+and values without end. Only the text of a page may be long, and of one that is too long the page is told without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from xml.parsers import expat
+
+from detent.lifecycle import Trouble
+from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable
+from detent.sources.wiki.dump.page import Dumped
+from detent.sources.wiki.pages import Absent
+from detent.sources.wiki.site import CANONICAL, Site
+
+LONGEST_TEXT = 100_000_000
+"""Characters of a page's text. MediaWiki lets nobody save more than two million bytes."""
+
+_LONGEST_VALUE = 65_536
+_LONGEST_TAG = 4_194_304
+_DEEPEST = 32
+_ROOT = "mediawiki"
+_ANY_SITE = Site()
+_OPENED = b"<mediawiki>"
+_ENCODINGS = {"utf-8", "utf8", "us-ascii", "ascii"}
+_VALUES = {
+    "siteinfo": {"dbname", "case"},
+    "namespaces": {"namespace"},
+    "page": {"title", "ns", "id"},
+    "revision": {"id", "timestamp", "model", "text"},
+}
+"""The elements that are kept, by the one that they stand in. A revision has an id and so have its author and its other
+contents, which also have a model and a text."""
+
+_REDIRECT = re.compile(r"\s*#[^\[\n]{1,60}\[\[([^\[\]|\n]*)")
+_NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
+_PLAIN_REDIRECT = re.compile(r"\s*#REDIRECT\b", re.IGNORECASE)
+
+
+@dataclass
+class SiteInfo:
+    """What the head of a dump says of its wiki. `whole` is True when that has been read to its end."""
+
+    language: str = ""
+    database: str = ""
+    case: str = "first-letter"
+    namespaces: dict[int, str] = field(default_factory=dict)
+    whole: bool = False
+
+    def site(self) -> Site:
+        names = {**CANONICAL, **self.namespaces}
+        return Site(names, first_letter=self.case != "case-sensitive", language=self.language)
+
+    def namespace(self, title: str) -> int:
+        """The namespace of a title that is spelled as the wiki does."""
+        name, colon, _ = title.partition(":")
+        return self._numbers.get(name, 0) if colon else 0
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {name: number for number, name in (self.namespaces or CANONICAL).items() if name}
+
+
+class Reader:
+    """Reads XML and makes pages of it. A message says `file` of it, and `start` of the place where it begins there.
+
+    A `fragment` begins within a dump, as a stream of a multistream does, and knows of its wiki by `info`.
+    """
+
+    def __init__(self, file: object, start: str = "", *, fragment: bool = False, info: SiteInfo | None = None) -> None:
+        self.info = info or SiteInfo()
+        self._file, self._start, self._fragment = file, start, fragment
+        self._path: list[str] = [""]
+        self._leaf = ""
+        self._attributes: dict[str, str] = {}
+        self._pieces: list[str] = []
+        self._size = 0
+        self._page: dict[str, str] = {}
+        self._revision: dict[str, str] = {}
+        self._lack: Absent | None = None
+        self._read: list[tuple[int, Dumped]] = []
+        self._offset = 0
+        self._last = ""
+        self._fed = 0
+        self._parser = self._made_parser()
+        if fragment:
+            self._parser.Parse(_OPENED, False)
+
+    def _made_parser(self) -> expat.XMLParserType:
+        parser = expat.ParserCreate("utf-8")
+        parser.buffer_text = True
+        parser.buffer_size = 65_536
+        parser.StartElementHandler = self._begin
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._hear
+        parser.XmlDeclHandler = self._declare
+        parser.StartDoctypeDeclHandler = self._refuse_document_type
+        return parser
+
+    def pages(self, pieces: Iterable[bytes]) -> Iterator[Dumped]:
+        """The pages in order. Where the XML is broken, those before it come first, and then the error."""
+        return (page for _, page in self.places(pieces))
+
+    def places(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, Dumped]]:
+        """The pages, and the byte after the start that each of them begins with."""
+        for piece in pieces:
+            trouble = self._feed(piece)
+            yield from self._taken()
+            if trouble is not None:
+                raise trouble
+        self._finish()
+
+    def head(self, pieces: Iterable[bytes]) -> SiteInfo:
+        """What stands before the first page. No more is read than that."""
+        for piece in pieces:
+            trouble = self._feed(piece)
+            if self.info.whole:
+                return self.info
+            if trouble is not None:
+                raise trouble
+        self._finish()
+        return self.info
+
+    def _feed(self, piece: bytes) -> DumpUnreadable | None:
+        self._fed += len(piece)
+        try:
+            self._parser.Parse(piece, False)
+        except expat.ExpatError as error:
+            return DumpDamaged(self._file, self._place(), expat.ErrorString(error.code))
+        except DumpUnreadable as error:
+            return error
+        if self._fed - self._position() > _LONGEST_TAG:
+            return self._refused("a tag does not end")
+        return None
+
+    def _taken(self) -> list[tuple[int, Dumped]]:
+        taken, self._read = self._read, []
+        return taken
+
+    def _finish(self) -> None:
+        """Nothing may be open at the end. The element around all pages is opened and closed outside of a fragment."""
+        if self._fragment and len(self._path) <= 2:
+            return
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError:
+            raise DumpDamaged(self._file, self._place(), "it ends before its end") from None
+
+    def _position(self) -> int:
+        return self._parser.CurrentByteIndex - (len(_OPENED) if self._fragment else 0)
+
+    def _place(self) -> str:
+        """Where the reader is, as a message says it."""
+        after = f", after the page {self._last!r}" if self._last else ""
+        return f"byte {max(0, self._position()):,} of the XML{self._start}{after}"
+
+    def _refused(self, reason: str) -> DumpRefused:
+        return DumpRefused(self._file, self._place(), reason)
+
+    def _refuse_document_type(self, *_: object) -> None:
+        raise self._refused("it declares a document type, with which come entities")
+
+    def _declare(self, version: str, encoding: str | None, standalone: int) -> None:
+        if encoding is not None and encoding.lower() not in _ENCODINGS:
+            raise self._refused(f"it is written in {encoding}, not in UTF-8")
+
+    def _begin(self, name: str, attributes: dict[str, str]) -> None:
+        path = self._path
+        parent = path[-1]
+        if self._leaf:
+            raise self._refused(f"there is an element <{name}> within <{self._leaf}>")
+        if len(path) > _DEEPEST:
+            raise self._refused(f"its elements are more than {_DEEPEST} levels deep")
+        path.append(name)
+        if name in _VALUES.get(parent, ()):
+            self._leaf, self._attributes = name, attributes
+        elif name == "page" and parent == _ROOT:
+            self._begin_page()
+        elif name == "revision" and parent == "page":
+            self._revision, self._lack = {}, None
+        elif name == "redirect" and parent == "page":
+            self._page["redirect"] = attributes.get("title", "")
+        elif len(path) == 2:
+            self._begin_document(name, attributes)
+
+    def _begin_document(self, name: str, attributes: Mapping[str, str]) -> None:
+        if name != _ROOT:
+            raise self._refused(f"it is no dump of a MediaWiki, which begins with <{_ROOT}>, but with <{name}>")
+        self.info.language = attributes.get("xml:lang", self.info.language)
+
+    def _begin_page(self) -> None:
+        self.info.whole = True
+        self._page, self._revision, self._lack = {}, {}, None
+        self._offset = self._position()
+
+    def _hear(self, characters: str) -> None:
+        if not self._leaf:
+            return
+        self._size += len(characters)
+        if self._size <= _LONGEST_VALUE or (self._leaf == "text" and self._size <= LONGEST_TEXT):
+            self._pieces.append(characters)
+        elif self._leaf == "text":
+            self._pieces.clear()
+        else:
+            raise self._refused(f"its <{self._leaf}> is longer than {_LONGEST_VALUE:,} characters")
+
+    def _end(self, name: str) -> None:
+        self._path.pop()
+        if self._leaf:
+            self._keep(name, "".join(self._pieces))
+            self._leaf, self._size = "", 0
+            self._pieces.clear()
+        elif name == "page" and self._path[-1] == _ROOT:
+            page = self._dumped()
+            self._read.append((self._offset, page))
+            self._last = page.title
+        elif name == "siteinfo":
+            self.info.whole = True
+
+    def _keep(self, name: str, value: str) -> None:
+        parent = self._path[-1]
+        if parent == "revision":
+            self._revision[name] = value
+            if name == "text":
+                self._lack = self._missing_text(value)
+        elif parent == "page":
+            self._page[name] = value
+        elif parent == "namespaces":
+            self.info.namespaces[self._number(self._attributes.get("key"), name)] = value
+        elif name == "dbname":
+            self.info.database = value
+        else:
+            self.info.case = value
+
+    def _missing_text(self, text: str) -> Absent | None:
+        title = self._page.get("title", "")
+        if "deleted" in self._attributes:
+            return Absent(f"The text of {title!r} was deleted from the wiki.")
+        if self._size > LONGEST_TEXT:
+            reason = f"The text of {title!r} has {self._size:,} characters; it is read up to {LONGEST_TEXT:,}."
+            return Absent(reason, Trouble.REJECTED)
+        if not text and self._attributes.get("bytes", "0") != "0":
+            return Absent(f"The dump tells of {title!r}, and does not have its text.")
+        return None
+
+    def _number(self, value: str | None, name: str) -> int:
+        if value is None or _NUMBER.fullmatch(value):
+            return int(value or "0")
+        raise DumpDamaged(self._file, self._place(), f"<{name}> should be a number and is {value[:50]!r}")
+
+    def _dumped(self) -> Dumped:
+        title, text = self._page.get("title", ""), self._revision.get("text", "")
+        if not title:
+            raise DumpDamaged(self._file, self._place(), "a page has no title")
+        redirect, fragment = _target(self._page.get("redirect"), text)
+        space = self._page.get("ns")
+        return Dumped(
+            title,
+            self.info.namespace(title) if space is None else self._number(space, "ns"),
+            self._number(self._page.get("id"), "id"),
+            redirect,
+            self._number(self._revision.get("id"), "id"),
+            self._revision.get("timestamp", ""),
+            self._revision.get("model", "wikitext"),
+            text,
+            len(text) if text.isascii() else len(text.encode()),
+            fragment,
+            self._lack,
+        )
+
+
+def _target(told: str | None, text: str) -> tuple[str | None, str]:
+    """The title and the section that a page leads to. `told` is what the dump says of it: nothing if the page is none,
+    which old dumps do not tell of redirects either; and '' in dumps that tell that it is one and not where to."""
+    if told is None and not _PLAIN_REDIRECT.match(text):
+        return None, ""
+    link = _REDIRECT.match(text)
+    if link is None:
+        return told or None, ""
+    title, hash_sign, fragment = link[1].partition("#")
+    named = _ANY_SITE.title(f"A#{fragment}") if hash_sign else None
+    return told or title.strip(), named.fragment if named else ""

@@ -1,0 +1,129 @@
+"""The files that a dump consists of: one, or the parts of a large wiki in a folder."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from detent.lifecycle import Trouble
+from detent.sources.wiki.dump import catalogue, forms, unpacking
+from detent.sources.wiki.dump.catalogue import Catalogue
+from detent.sources.wiki.dump.damage import DumpMissing
+from detent.sources.wiki.dump.forms import Form
+from detent.sources.wiki.dump.markup import Reader, SiteInfo
+from detent.sources.wiki.dump.page import Dumped, Listed
+from detent.sources.wiki.dump.recent import Extract, Recent
+from detent.sources.wiki.pages import Absent
+
+_FILE = re.compile(r".*\.xml(?:-p\d+p\d+)?(?:\.(?:gz|bz2))?", re.DOTALL)
+_RANGE = re.compile(r"-p\d+p\d+")
+_DIGITS = re.compile(r"(\d+)")
+_PREFERRED: tuple[Callable[[str], bool], ...] = (
+    lambda name: "-pages-articles" in name,
+    lambda name: "-pages-meta-current" in name,
+    lambda name: "multistream" in name,
+    lambda name: _RANGE.search(name) is None,
+)
+"""Of what lies in a folder, that which is taken, where there is something of the kind: a wiki is published in several
+ways, each of them whole, and beside files that have no texts."""
+
+
+def files(path: Path) -> list[Path]:
+    """The files of a dump in their order."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DumpMissing(path)
+    found = {each.name: each for each in path.iterdir() if _FILE.fullmatch(each.name) and each.is_file()}
+    names = set(found)
+    for preferred in _PREFERRED:
+        names = set(filter(preferred, names)) or names
+    once: dict[str, str] = {}
+    for name in sorted(names):  # plain before packed
+        once.setdefault(name.removesuffix(".bz2").removesuffix(".gz"), name)
+    if not once:
+        raise DumpMissing(
+            path, f"There is no dump in the folder {path}: no file there ends in .xml, .xml.gz, .xml.bz2."
+        )
+    return [found[name] for name in sorted(once.values(), key=_in_numbers)]
+
+
+def _in_numbers(name: str) -> list[tuple[int, str]]:
+    """What puts p2 before p10."""
+    return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in _DIGITS.split(name)]
+
+
+class Part:
+    """A file of a dump."""
+
+    def __init__(self, path: Path, cache: Path, listing: Path | None, recent: Recent) -> None:
+        self.path = path
+        self._cache, self._index, self._recent = cache, listing, recent
+
+    @cached_property
+    def info(self) -> SiteInfo:
+        return Reader(self.path).head(unpacking.beginning(self.path))
+
+    @cached_property
+    def _form(self) -> Form:
+        return forms.form_of(self.path, self._cache, self.info, self._index)
+
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        return self._form.catalogue()
+
+    def pages(self) -> Iterator[Dumped]:
+        return Reader(self.path).pages(self._form.pieces())
+
+    def listed(self) -> Iterator[Listed]:
+        told = self._form.lines()
+        if told is None:
+            for page in self.pages():
+                yield Listed(page.title, page.namespace, page.id, page.redirect is not None)
+            return
+        for lines in told:
+            for page_id, written in zip(lines.ids, lines.titles, strict=True):
+                title = written.decode()
+                yield Listed(title, self.info.namespace(title), page_id)
+
+    def find(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
+        """The pages of these titles that are in this file, or why one that is cannot be read."""
+        sought = list(titles)
+        at: defaultdict[int, list[str]] = defaultdict(list)
+        for title, places in zip(sought, self._catalogue.places(sought), strict=True):
+            for place in places:
+                at[place].append(title)
+        found: dict[str, Dumped | Absent] = {}
+        for place in sorted(at):
+            extract = self._extract(place, at[place])
+            for title in at[place]:
+                answer = self._in_extract(title, extract, place)
+                if answer is not None and not isinstance(found.get(title), Dumped):
+                    found[title] = answer
+        return found
+
+    def _extract(self, place: int, wanted: Collection[str]) -> Extract:
+        kept = self._recent.get((self.path, place))
+        if kept is not None:
+            return kept
+        extract = Extract.of(self._form.read(place), wanted)
+        if self._form.neighbours:
+            self._recent.keep((self.path, place), extract)
+        return extract
+
+    def _in_extract(self, title: str, extract: Extract, place: int) -> Dumped | Absent | None:
+        """The page of this title. None if another one of the same digest stands in its place."""
+        if title in extract.pages:
+            return extract.pages[title]
+        if extract.damage:
+            return Absent(extract.damage, Trouble.MALFORMED)
+        digests = catalogue.digests(map(catalogue.encoded, (title, *extract.pages)))
+        if digests[0] in digests[1:]:
+            return None
+        reason = (
+            f"{title!r} is not at byte {place:,} of the dump {self.path}, where it should be: the dump was changed, "
+        )
+        return Absent(reason + "or its index belongs to another one. Download both again.", Trouble.MALFORMED)

@@ -1,0 +1,226 @@
+"""The handlers of the wiki source: titles in, articles with their sections and links out.
+
+What the wiki answers decides: a page becomes an article, another name of one an alias of it, and what is no article
+fails for good. An article that is asked for again without having changed is not fetched: what it links to is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
+from detent.lifecycle import Trouble
+from detent.sources import pace
+from detent.sources.wiki import nodes
+from detent.sources.wiki.client import Client, Revision, WikiFailed
+from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.following import tells_apart
+from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
+from detent.sources.wiki.pages import Absent, Answer, Moved, Page
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
+from detent.sources.wiki.wikitext import parse
+
+Hidden = Callable[[Sequence[str]], frozenset[str]]
+
+ARTICLES_IN, OTHERWISE = "processed", "loaded"
+"""Where articles come to rest; and titles that turned out to be none, but only another name, or to be gone."""
+
+_KEPT_PAGES = 200
+_MISSING = "missing"
+_HIDES = "__HIDDENCAT__"
+
+
+class Articles:
+    """What becomes of titles, by what the wiki answers. `hidden` tells which categories are, where a page does not."""
+
+    def __init__(self, settings: WikiSettings, hidden: Hidden | None = None) -> None:
+        self._settings = settings
+        self._hidden = hidden
+
+    def as_it_was(self, item: Item) -> Outcome | None:
+        """The outcome, if nothing but the depth of the article is another one."""
+        known = item.node.content_hash if item.node else None
+        if item.content_hash is None or known != nodes.stamp(item.content_hash, self._settings.passage_size):
+            return None
+        return Done(found=self._found(item, item.links or ()), to=ARTICLES_IN, note="as it was")
+
+    def outcome(self, item: Item, answer: Answer, site: Site) -> Outcome:
+        match answer:
+            case Page():
+                return self._loaded(item, answer, site)
+            case Moved():
+                return self._moved(item, answer, site)
+            case Absent() if item.node is not None and answer.trouble is Trouble.NOT_FOUND:
+                return Done(emptied=True, content_hash=_MISSING, to=OTHERWISE, note=answer.reason)
+            case Absent():
+                return Failed(answer.reason, answer.trouble)
+
+    def _loaded(self, item: Item, page: Page, site: Site) -> Outcome:
+        if page.namespace != ARTICLES:
+            return Failed(f"{page.title} is no article.", Trouble.REJECTED)
+        if page.model != "wikitext":
+            return Failed(f"{page.title} is written in {page.model}, not in wikitext.", Trouble.REJECTED)
+        article = parse(page.text, site)
+        if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
+            return Failed(f"{page.title} is a disambiguation page.", Trouble.REJECTED)
+        if self._hidden is not None:
+            page = replace(page, hidden=self._hidden(article.categories))
+        links = nodes.links(article)
+        return Done(
+            nodes.article_node(page, article, self._settings.passage_size),
+            references=links,
+            found=self._found(item, links),
+            content_hash=str(page.revision),
+            to=ARTICLES_IN,
+            children=nodes.sections(page, article, self._settings.passage_size),
+            mentions=nodes.categories(article),
+            aliases=(),
+        )
+
+    def _moved(self, item: Item, moved: Moved, site: Site) -> Outcome:
+        """The title is another name of an article, which is as near as this one."""
+        target = site.title(moved.title)
+        if target is None or target.namespace != ARTICLES or target.interwiki:
+            return Failed(f"It leads to {moved.title}, which is no article.", Trouble.REJECTED)
+        found = [NewItem(target.text, ARTICLE, item.priority)]
+        standing = _moved_to(target.text)
+        return Done(alias_of=target.text, found=found, content_hash=standing, to=OTHERWISE, note=standing)
+
+    def _found(self, item: Item, links: Sequence[Reference]) -> list[NewItem]:
+        linked = [link.key for link in links if link.type == LINKS_TO][: self._settings.max_links]
+        return [NewItem(key, ARTICLE, item.priority + 1) for key in linked]
+
+
+class ByClient:
+    """Articles from a wiki's API, as many titles at a time as it answers at once."""
+
+    def __init__(self, settings: WikiSettings, agent: str) -> None:
+        self._settings = settings
+        self._agent = agent
+        self._articles = Articles(settings)
+        self._client: Client | None = None
+        self._kept: OrderedDict[str, Page] = OrderedDict()
+        """Pages that came along with other names of theirs, and will be asked for next."""
+
+    async def load(self, items: Sequence[Item]) -> list[Outcome]:
+        outcomes = {item.id: known for item in items if (known := self._articles.as_it_was(item)) is not None}
+        due = [item for item in items if item.id not in outcomes]
+        if due:
+            outcomes |= await self._fetched(due)
+        return [outcomes[item.id] for item in items]
+
+    async def standing(self, titles: Sequence[str]) -> dict[str, str]:
+        """How these titles stand now."""
+        async with client_of(self._settings, self._agent) as client:
+            revisions = await client.revisions(titles)
+        return {title: _standing(revision) for title, revision in revisions.items()}
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _fetched(self, items: Sequence[Item]) -> dict[int, Outcome]:
+        if self._client is None:
+            self._client = client_of(self._settings, self._agent)
+        answers: dict[str, Answer] = {item.key: page for item in items if (page := self._kept.pop(item.key, None))}
+        failure: WikiFailed | None = None
+        try:
+            site = await self._client.site()
+            answers |= await self._client.fetch([item.key for item in items if item.key not in answers])
+        except WikiFailed as error:
+            failure = error
+            answers |= error.answered
+            await self._leave_alone(error)
+        if failure is not None and not answers:
+            return {item.id: _failed(failure) for item in items}
+        self._keep(answers)
+        return await asyncio.to_thread(self._outcomes, items, answers, site, failure)
+
+    def _outcomes(
+        self, items: Sequence[Item], answers: Mapping[str, Answer], site: Site, failure: WikiFailed | None
+    ) -> dict[int, Outcome]:
+        found: dict[int, Outcome] = {}
+        for item in items:
+            if item.key in answers:
+                found[item.id] = self._articles.outcome(item, answers[item.key], site)
+            elif failure is not None:
+                found[item.id] = _failed(failure)
+        return found
+
+    def _keep(self, answers: Mapping[str, Answer]) -> None:
+        for answer in answers.values():
+            if isinstance(answer, Moved) and answer.page is not None and answer.page.title not in answers:
+                self._kept[answer.page.title] = answer.page
+        while len(self._kept) > _KEPT_PAGES:
+            self._kept.popitem(last=False)
+
+    async def _leave_alone(self, error: WikiFailed) -> None:
+        if error.retry_after:
+            await pace.hold(self._settings.host, error.retry_after)
+
+
+class ByDump:
+    """Articles out of a dump."""
+
+    def __init__(self, settings: WikiSettings, dump: Dump) -> None:
+        self._articles = Articles(settings, self._hidden_of if settings.seeds else None)
+        self._dump = dump
+        self._hides: dict[str, bool] = {}
+        """Of categories, whether they are hidden: their own pages say so."""
+
+    def load(self, items: Sequence[Item]) -> list[Outcome]:
+        outcomes = {item.id: known for item in items if (known := self._articles.as_it_was(item)) is not None}
+        due = [item for item in items if item.id not in outcomes]
+        answers = self._dump.find([item.key for item in due]) if due else {}
+        site = self._dump.site()
+        outcomes |= {item.id: self._articles.outcome(item, answers[item.key], site) for item in due}
+        return [outcomes[item.id] for item in items]
+
+    def standing(self, titles: Sequence[str]) -> dict[str, str]:
+        """How these titles stand in the dump, which may be another one than they were read from."""
+        return {title: _standing_of(answer) for title, answer in self._dump.find(titles).items()}
+
+    def _hidden_of(self, categories: Sequence[str]) -> frozenset[str]:
+        """Those categories that a wiki does not show to readers. Where all of a dump is taken, nobody asks: it would be
+        to read most of it many times."""
+        before = f"{self._dump.site().own_names[CATEGORIES]}:"
+        if unknown := [f"{before}{name}" for name in categories if name not in self._hides]:
+            for title, found in self._dump.find(unknown).items():
+                self._hides[title.removeprefix(before)] = isinstance(found, Page) and _HIDES in found.text
+        return frozenset(name for name in categories if self._hides[name])
+
+
+def client_of(settings: WikiSettings, agent: str) -> Client:
+    """A client that keeps to the pace of its wiki."""
+    per_minute = settings.requests_per_minute
+
+    async def turn(host: str) -> None:
+        if per_minute is not None:
+            await pace.turn(settings.host, per_minute)
+
+    return Client(settings.api or "", agent, turn)
+
+
+def _standing(revision: Revision) -> str:
+    if revision.missing:
+        return _MISSING
+    return _moved_to(revision.moved_to) if revision.moved_to else str(revision.id)
+
+
+def _standing_of(answer: Answer) -> str:
+    if isinstance(answer, Page):
+        return str(answer.revision)
+    return _moved_to(answer.title) if isinstance(answer, Moved) else _MISSING
+
+
+def _moved_to(title: str) -> str:
+    return f"another name of {title}"
+
+
+def _failed(error: WikiFailed) -> Outcome:
+    return Retry(str(error), error.trouble, retry_after=error.retry_after)

@@ -1,0 +1,98 @@
+"""From an article to nodes: the article with its links and categories, its sections, and the passages of long ones."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from detent.knowledge import Child, Mention, Node, Reference
+from detent.knowledge.keys import Unique
+from detent.knowledge.splitting import split
+from detent.sources.wiki.following import followed, is_see_also
+from detent.sources.wiki.pages import Page
+from detent.sources.wiki.wikitext.article import Article, Section
+
+ARTICLE, SECTION, PASSAGE, CATEGORY = "Article", "Section", "Passage", "Category"
+LINKS_TO, HAS_SECTION, IN_CATEGORY = "LINKS_TO", "HAS_SECTION", "IN_CATEGORY"
+
+VERSION = 1
+"""Another number whenever something else is made of the same page."""
+
+_LONGEST_HEADING = 200
+
+
+def stamp(revision: str | int | None, passage_size: int) -> str:
+    """What is the same only if the page is, and what is made of it."""
+    return f"{revision} {VERSION} {passage_size}"
+
+
+def article_node(page: Page, article: Article, passage_size: int) -> Node:
+    visible = [name for name in article.categories if name not in page.hidden]
+    hidden = sorted({*page.hidden} | {name for name in article.categories if name in page.hidden})
+    properties: dict[str, Any] = {
+        "page_id": page.id,
+        "revision_id": page.revision,
+        "edited": page.edited,
+        "length": page.length,
+        "categories": visible,
+        "hidden_categories": hidden,
+        "infobox": dict(article.infobox),
+    }
+    return Node(page.title, "", {k: v for k, v in properties.items() if v}, stamp(page.revision, passage_size))
+
+
+def links(article: Article) -> list[Reference]:
+    """What the article refers to: other articles in the order in which they are named, and its categories."""
+    sections = article.sections
+    found = []
+    for link in followed(article):
+        section = sections[link.section].title
+        see_also = is_see_also(section)
+        about = {"link_type": "see_also" if see_also else "internal", **({"section": section} if section else {})}
+        found.append(Reference(LINKS_TO, ARTICLE, link.title.text, properties=about))
+    categories = (
+        Reference(IN_CATEGORY, CATEGORY, name, properties={"link_type": "category"}) for name in article.categories
+    )
+    return [*found, *categories]
+
+
+def categories(article: Article) -> list[Mention]:
+    return [Mention(CATEGORY, name, Node(name)) for name in article.categories]
+
+
+def sections(page: Page, article: Article, passage_size: int) -> list[Child]:
+    """The sections, the lead first, each with what is too long for it."""
+    unique = Unique()
+    keys = _keys(page.title, article.sections, unique)
+    inside: dict[int, list[Reference]] = {}
+    for number, section in enumerate(article.sections):
+        if section.parent:
+            inside.setdefault(section.parent, []).append(Reference(HAS_SECTION, SECTION, keys[number]))
+    found: list[Child] = []
+    for number, section in enumerate(article.sections):
+        title = f"{page.title}: {section.title}" if section.title else page.title
+        about = {"level": section.level, "position": number, **({"heading": section.title} if section.title else {})}
+        pieces = [piece.text for piece in split(section.text, passage_size)]
+        rest = list(_passages(keys[number], title, about, pieces[1:], unique))
+        within = [*inside.get(number, ()), *(Reference(HAS_SECTION, PASSAGE, each.key) for each in rest)]
+        edge = None if section.parent else HAS_SECTION
+        found += [Child(SECTION, keys[number], Node(title, pieces[0] if pieces else "", about), within, edge), *rest]
+    return found
+
+
+def _keys(title: str, all_sections: Sequence[Section], unique: Unique) -> list[str]:
+    """The key of each section: the article's, and its heading; of headings that are alike, all but the first say what
+    they are in."""
+    keys: list[str] = []
+    for section in all_sections:
+        heading = section.title[:_LONGEST_HEADING]
+        above = keys[section.parent] if section.parent else ""
+        keys.append(unique.key(f"{title}#{heading}", f"{above[:1000]}/{heading}" if above else ""))
+    return keys
+
+
+def _passages(key: str, title: str, about: Mapping[str, Any], pieces: Sequence[str], unique: Unique) -> Iterator[Child]:
+    for piece in pieces:
+        name = unique.key(f"{key}~{hashlib.sha256(piece.encode()).hexdigest()[:12]}")
+        yield Child(PASSAGE, name, Node(title, piece, about), edge=None)

@@ -1,0 +1,117 @@
+"""Seeds: the titles that a graph begins with, checked before anything is queued."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from detent.sources.wiki.client import Client
+from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.following import tells_apart
+from detent.sources.wiki.pages import Absent, Answer, Moved, Page
+from detent.sources.wiki.site import ARTICLES, Site
+from detent.sources.wiki.wikitext import parse
+
+MOST_MEMBERS = 100_000
+_SUGGESTED = 5
+
+
+@dataclass
+class Seeds:
+    """Titles as the wiki writes them, each once. `notes` say what was taken for another one; `faults` what is no
+    article, with what may have been meant."""
+
+    titles: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    def add(self, title: str) -> None:
+        if title not in self.titles:
+            self.titles.append(title)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What seeds are asked for: titles, the articles of categories, and what the wiki's own search finds."""
+
+    titles: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    searches: Sequence[str] = ()
+    most_found: int = 50
+
+    def __bool__(self) -> bool:
+        return bool(self.titles or self.categories or self.searches)
+
+
+async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
+    """The seeds that a wiki has."""
+    seeds = Seeds()
+    site = await client.site()
+    answers = await client.fetch(list(wanted.titles)) if wanted.titles else {}
+    for title in wanted.titles:
+        fault = _take(seeds, title, answers[title], site)
+        if fault:
+            near = await client.suggest(title)
+            seeds.faults.append(f"{fault}{_meant(near)}")
+    for category in wanted.categories:
+        members = [member async for member in client.members(category)]
+        _take_found(seeds, members[:MOST_MEMBERS], f"The category {category!r} has no articles.")
+    for words in wanted.searches:
+        _take_found(seeds, await client.search(words, wanted.most_found), f"Nothing was found by {words!r}.")
+    return seeds
+
+
+def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
+    """The seeds that a dump has. It can be asked neither for the members of categories nor to search."""
+    seeds = Seeds()
+    site = dump.site()
+    answers = dump.find(list(wanted.titles))
+    for title in wanted.titles:
+        fault = _take(seeds, title, answers[title], site)
+        if fault:
+            seeds.faults.append(f"{fault}{_meant(_alike(title, dump))}")
+    return seeds
+
+
+def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> str:
+    """Take a title for a seed; returns what is wrong with it, '' if nothing is."""
+    page = answer.page if isinstance(answer, Moved) else answer
+    if isinstance(page, Absent):
+        return page.reason.rstrip(".") + "."
+    title = page.title if isinstance(page, Page) else answer.title if isinstance(answer, Moved) else asked
+    if isinstance(page, Page) and (fault := _no_article(page, site)):
+        return fault
+    if isinstance(answer, Moved):
+        seeds.notes.append(f"{asked} is {title} in this wiki.")
+    seeds.add(title)
+    return ""
+
+
+def _no_article(page: Page, site: Site) -> str:
+    if page.namespace != ARTICLES:
+        return f"{page.title} is no article."
+    article = parse(page.text, site)
+    if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
+        linked = [link.title.text for link in article.links if link.title.namespace == ARTICLES]
+        return f"{page.title} is a disambiguation page.{_meant(linked)}"
+    return ""
+
+
+def _take_found(seeds: Seeds, titles: Sequence[str], otherwise: str) -> None:
+    for title in titles:
+        seeds.add(title)
+    if not titles:
+        seeds.faults.append(otherwise)
+
+
+def _alike(title: str, dump: Dump) -> list[str]:
+    """Titles in a dump that begin alike."""
+    beginning = title[: max(3, len(title) // 2)].lower()
+    titles = (each.title for each in dump.titles() if each.namespace == ARTICLES)
+    return list(islice((each for each in titles if each.lower().startswith(beginning)), _SUGGESTED))
+
+
+def _meant(titles: Iterable[str]) -> str:
+    listed = list(islice(titles, _SUGGESTED))
+    return f" Did you mean {' or '.join(repr(each) for each in listed)}?" if listed else ""

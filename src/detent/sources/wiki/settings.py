@@ -1,0 +1,67 @@
+"""What a wiki source is to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+DEPTH = 2
+MAX_LINKS = 200
+PASSAGE_SIZE = 2000
+
+WIKIPEDIA = "https://{language}.wikipedia.org/w/api.php"
+_WIKIMEDIA = (
+    *("wikipedia.org", "wikimedia.org", "wiktionary.org", "wikibooks.org", "wikinews.org", "wikiquote.org"),
+    *("wikisource.org", "wikiversity.org", "wikivoyage.org", "wikidata.org", "mediawiki.org"),
+)
+_WIKIMEDIA_PER_MINUTE = 200.0
+
+
+@dataclass(frozen=True)
+class WikiSettings:
+    """A wiki, reached by its API or in a dump, the articles to begin with, and how far to go from there. Without seeds,
+    all of a dump is taken. `contact` stands in the User-Agent; `language` is that of the texts, None for what the
+    database has."""
+
+    api: str | None = None
+    dump: Path | None = None
+    index: Path | None = None
+    cache: Path | None = None
+    seeds: tuple[str, ...] = ()
+    depth: int = DEPTH
+    target: int | None = None
+    max_links: int = MAX_LINKS
+    contact: str | None = None
+    per_minute: float | None = None
+    passage_size: int = PASSAGE_SIZE
+    language: str | None = None
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Settings as they are kept."""
+        known: dict[str, Any] = {each.name: settings[each.name] for each in fields(cls) if each.name in settings}
+        for name in ("dump", "index", "cache"):
+            known[name] = Path(known[name]) if known.get(name) else None
+        return cls(**{**known, "seeds": tuple(known.get("seeds", ()))})
+
+    def as_data(self) -> dict[str, Any]:
+        written: dict[str, Any] = asdict(self)
+        paths = {name: str(written[name]) for name in ("dump", "index", "cache") if written[name] is not None}
+        return {**written, **paths, "seeds": list(self.seeds)}
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.api or "").hostname or ""
+
+    @property
+    def requests_per_minute(self) -> float | None:
+        """How often the wiki may be asked: what was said, or else what is usual there; None for any number."""
+        return self.per_minute or (_WIKIMEDIA_PER_MINUTE if is_wikimedia(self.host) else None)
+
+
+def is_wikimedia(host: str) -> bool:
+    """Whether these are the wikis of the Wikimedia Foundation, which want to know who asks."""
+    return any(host == each or host.endswith(f".{each}") for each in _WIKIMEDIA)

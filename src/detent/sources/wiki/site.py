@@ -1,0 +1,153 @@
+"""How a wiki spells titles: its namespaces and their names, the other wikis it knows, and what it does with letters."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+from urllib.parse import unquote
+
+ARTICLES, TEMPLATES, FILES, CATEGORIES = 0, 10, 6, 14
+"""The numbers of namespaces, which are the same in every wiki."""
+
+CANONICAL = {
+    -2: "Media",
+    -1: "Special",
+    0: "",
+    1: "Talk",
+    2: "User",
+    3: "User talk",
+    4: "Project",
+    5: "Project talk",
+    6: "File",
+    7: "File talk",
+    8: "MediaWiki",
+    9: "MediaWiki talk",
+    10: "Template",
+    11: "Template talk",
+    12: "Help",
+    13: "Help talk",
+    14: "Category",
+    15: "Category talk",
+}
+"""The names that every wiki understands, beside those in its own language."""
+
+_ALIASES = {"Image": 6, "Image talk": 7}
+_LONGEST_TITLE = 255
+_SPACES = re.compile("[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e]")
+_FORBIDDEN = re.compile(
+    r"[<>\[\]{}|\x00-\x1f\x7f\ufffd\ud800-\udfff]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9]+|#[0-9]+|#x[0-9A-Fa-f]+);|~~~"
+)
+_DOTS = re.compile(r"\.{1,2}|\.{1,2}/.*|.*/\.{1,2}/.*|.*/\.{1,2}", re.DOTALL)
+
+
+class Title(NamedTuple):
+    """A title as the wiki writes it. `text` has the name of its namespace before it. `interwiki` is the prefix of the
+    other wiki that it belongs to; `told` says that it was written with a colon before it, so that it is a link to a
+    category and does not put the page into it."""
+
+    text: str
+    namespace: int = 0
+    fragment: str = ""
+    interwiki: str = ""
+    told: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """A wiki as far as its titles go. `names` are all names of its namespaces with their numbers; `own_names` the one
+    of each that titles are written with. `interwikis` are the prefixes that lead to other wikis."""
+
+    own_names: Mapping[int, str] = field(default_factory=lambda: dict(CANONICAL))
+    names: Mapping[str, int] = field(default_factory=dict)
+    interwikis: frozenset[str] = frozenset()
+    first_letter: bool = True
+    language: str = ""
+    redirect_words: tuple[str, ...] = ("#REDIRECT",)
+
+    @classmethod
+    def of(cls, info: Mapping[str, Any]) -> Self:
+        """What `action=query&meta=siteinfo` tells, in either of the formats that there are."""
+        general = info.get("general", {})
+        spaces = [each for each in _values(info.get("namespaces", {})) if "id" in each]
+        own = {int(each["id"]): str(each.get("name", each.get("*", ""))) for each in spaces}
+        names = {str(each["canonical"]): int(each["id"]) for each in spaces if each.get("canonical")}
+        for each in info.get("namespacealiases", ()):
+            names[str(each.get("alias", each.get("*", "")))] = int(each["id"])
+        words = [each for each in info.get("magicwords", ()) if each.get("name") == "redirect"]
+        return cls(
+            {**CANONICAL, **own},
+            names,
+            frozenset(str(each["prefix"]).lower() for each in info.get("interwikimap", ())),
+            general.get("case", "first-letter") == "first-letter",
+            str(general.get("lang", "")),
+            tuple(words[0]["aliases"]) if words else ("#REDIRECT",),
+        )
+
+    def title(self, written: str) -> Title | None:
+        """A title in its one form; None if this is none that a page could have."""
+        text = html.unescape(unquote(written, errors="strict") if "%" in written and _decodes(written) else written)
+        text = _SPACES.sub(" ", unicodedata.normalize("NFC", _DIRECTIONS.sub("", text))).strip(" ")
+        told = text.startswith(":")
+        text, _, fragment = text.lstrip(": ").partition("#")
+        namespace, interwiki, name = self._split(text.strip(" "))
+        if not name and not interwiki:
+            return None
+        if interwiki:
+            return Title(name, 0, fragment.strip(" "), interwiki, told)
+        if _FORBIDDEN.search(name) or _DOTS.fullmatch(name) or len(name.encode()) > _LONGEST_TITLE:
+            return None
+        if self.first_letter:
+            name = _capitalised(name)
+        space = self.own_names.get(namespace, "")
+        return Title(f"{space}:{name}" if space else name, namespace, fragment.strip(" "), "", told)
+
+    def namespace(self, name: str) -> int | None:
+        """The number of the namespace that has this name, in any of its spellings."""
+        return self._numbers.get(_plain(name))
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        found = {_plain(name): number for number, name in CANONICAL.items() if name}
+        found |= {_plain(name): number for name, number in _ALIASES.items()}
+        found |= {_plain(name): number for name, number in self.names.items() if name}
+        return found | {_plain(name): number for number, name in self.own_names.items() if name}
+
+    def _split(self, text: str) -> tuple[int, str, str]:
+        """The namespace, the other wiki, and the rest of a title. What stands before a colon may be a part of it."""
+        prefix, colon, rest = text.partition(":")
+        if not colon:
+            return ARTICLES, "", text
+        number = self.namespace(prefix)
+        if number is not None:
+            return number, "", rest.strip(" ")
+        if _plain(prefix) in self.interwikis:
+            return ARTICLES, _plain(prefix), rest.strip(" ")
+        return ARTICLES, "", text
+
+
+def _values(listed: Mapping[str, Any] | Iterable[Any]) -> Iterable[Any]:
+    return listed.values() if isinstance(listed, Mapping) else listed
+
+
+def _decodes(written: str) -> bool:
+    """Whether what is written as `%C3%A4` is text, and not something that only looks like it."""
+    try:
+        unquote(written, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _capitalised(name: str) -> str:
+    first = name[0].upper()
+    return first + name[1:] if len(first) == 1 else name
+
+
+def _plain(name: str) -> str:
+    return _SPACES.sub(" ", name).strip(" ").lower()

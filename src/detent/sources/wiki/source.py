@@ -1,0 +1,72 @@
+"""The wiki source, as it is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+from detent.errors import InvalidSource
+from detent.knowledge import Bounds, NewItem
+from detent.lifecycle import ARTICLE as LIFE_OF_AN_ARTICLE
+from detent.lifecycle import PASSAGE as LIFE_OF_A_PASSAGE
+from detent.sources.source import Handler, Source
+from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
+from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.site import ARTICLES
+
+_CACHE = ".detent-cache"
+_TITLES_AT_ONCE = 50
+_HANDLER = Handler("claimed", print, label=ARTICLE, batch=True, batch_size=_TITLES_AT_ONCE, reads="links")
+_REQUESTS_AT_ONCE = 2
+"""As many batches as are under way in one process: one is fetched while another is parsed and written."""
+
+
+def make(name: str, settings: Mapping[str, Any]) -> Source:
+    """A wiki as a source: every title is an item that is fetched, and brings its sections with it."""
+    given = WikiSettings.of(settings)
+    lifecycles = {ARTICLE: LIFE_OF_AN_ARTICLE, **dict.fromkeys((SECTION, PASSAGE, CATEGORY), LIFE_OF_A_PASSAGE)}
+    bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN)}
+    if given.dump is None:
+        by_client = ByClient(given, user_agent(given.contact))
+        handlers = [replace(_HANDLER, function=by_client.load, concurrency=_REQUESTS_AT_ONCE)]
+        return Source(
+            name,
+            lifecycles,
+            handlers,
+            _seeds(given),
+            given.language,
+            bounds=bounds,
+            close=by_client.close,
+            refresh={ARTICLE: by_client.standing},
+        )
+    dump = dump_of(given)
+    by_dump = ByDump(given, dump)
+    handlers = [replace(_HANDLER, function=by_dump.load, concurrency=1, computes=True)]
+    discover = _seeds(given) if given.seeds else _all_of(dump)
+    refresh = {ARTICLE: by_dump.standing}
+    return Source(name, lifecycles, handlers, discover, given.language, bounds=bounds, refresh=refresh)
+
+
+def dump_of(given: WikiSettings) -> Dump:
+    """The dump that is to be read."""
+    if given.dump is None:
+        raise InvalidSource("A wiki without a dump is asked over its API.")
+    return Dump(given.dump, given.cache or given.dump.parent / _CACHE, given.index)
+
+
+def user_agent(contact: str | None) -> str:
+    """Who asks, as wikis want to know it."""
+    name = f"Detent/{version('detent')}"
+    return f"{name} ({contact})" if contact else name
+
+
+def _seeds(given: WikiSettings) -> Callable[[], Iterator[NewItem]]:
+    return lambda: (NewItem(seed, ARTICLE) for seed in given.seeds)
+
+
+def _all_of(dump: Dump) -> Callable[[], Iterator[NewItem]]:
+    return lambda: (NewItem(each.title, ARTICLE) for each in dump.titles() if each.namespace == ARTICLES)

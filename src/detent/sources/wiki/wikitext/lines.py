@@ -1,0 +1,101 @@
+"""Lines that are told apart by what they begin with: the items of lists, and what tables are made of."""
+
+from __future__ import annotations
+
+import re
+
+from detent.sources.wiki.wikitext.marks import BREAK, INDENT, SECTION
+
+_ENDS = re.compile(r"(?:\|\}[ \t]*+)+")
+_MOST_INDENTED = 10
+_SPECIAL = frozenset("*#:;-{|!" + SECTION)
+_LISTED = frozenset("*#:;")
+_BLANK = f" \t\u00a0{BREAK}"
+_TABLE = re.compile(r":*[ \t]*\{\|")
+
+
+def arranged(text: str) -> str:
+    """The lines of a text for readers: a row of a table on a line, a dash before the items of a list, and never more
+    than one empty line."""
+    lines = _Lines()
+    for line in text.split("\n"):
+        lines.read(line.strip(_BLANK))
+    lines.end_row()
+    return "\n".join(lines.written)
+
+
+class _Lines:
+    """Lines read so far. Within a table, the row at hand is kept apart until it ends."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+        self._tables = 0
+        self._row: list[str] = []
+
+    def read(self, line: str) -> None:
+        if not line:
+            if not self._tables and self.written and self.written[-1]:
+                self.written.append("")
+        elif line[0] in _SPECIAL:
+            self._read_special(line)
+        elif self._tables:
+            self._row.append(line)
+        else:
+            self.written.append(line)
+
+    def end_row(self) -> None:
+        """Write the cells of a row, of which an empty one keeps its place, unless all are."""
+        row = " ".join(self._row).replace(BREAK, " ")
+        if row.strip(" |"):
+            self.written.append(row.removeprefix("| ").rstrip())
+        self._row.clear()
+
+    def _read_special(self, line: str) -> None:
+        if "{|" in line and _TABLE.match(line):
+            self.end_row()
+            self._tables += 1
+        elif line[0] == SECTION:
+            self.end_row()
+            self.written.append(line.replace(BREAK, " "))
+        elif self._tables:
+            self._read_table(line)
+        elif line := _item(line) if line[0] in _LISTED else _unruled(line):
+            self.written.append(line)
+
+    def _read_table(self, line: str) -> None:
+        if ends := _ENDS.match(line):
+            self.end_row()
+            self._tables = max(0, self._tables - ends[0].count("|}"))
+            if after := line[ends.end() :]:
+                self.read(after)
+        elif line.startswith(("|-", "|+")):
+            self.end_row()
+            if line[1] == "+":
+                self.written.append(_content(line[2:]).replace(BREAK, " "))
+        elif line[0] in "|!":
+            cells = line[1:].replace("!!", "||") if line[0] == "!" else line[1:]
+            for cell in cells.split("||"):
+                self._row += "|", _content(cell)
+        else:
+            self._row.append(line.lstrip("*#:; "))
+
+
+def _content(cell: str) -> str:
+    """What stands in a cell or caption, without the attributes before it."""
+    before, pipe, after = cell.partition("|")
+    return (after if pipe else before).strip()
+
+
+def _item(line: str) -> str:
+    """An item of a list, as deep in as it has marks. Definitions, and what is only indented, are lines like others."""
+    listed = line.lstrip("*#:;")
+    marks = len(line) - len(listed)
+    words = listed.lstrip(_BLANK)
+    if not words or line[marks - 1] not in "*#":
+        return words
+    return f"{INDENT * min(marks - 1, _MOST_INDENTED)}- {words}"
+
+
+def _unruled(line: str) -> str:
+    """A line without the ruler that it begins with, if it is one."""
+    return line.lstrip("-").lstrip() if line.startswith("----") else line

@@ -1,0 +1,81 @@
+"""Text without the marks that do not nest: tags, quotes for bold and italics, addresses, entities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from detent.sources.wiki.wikitext.lines import arranged
+from detent.sources.wiki.wikitext.marks import BREAK, GONE, INDENT, KEPT, KEPT_END, NOTHING, PIPE, SECTION
+from detent.sources.wiki.wikitext.verbatim import decoded
+
+_BREAKING = "br|hr|p|div|li|ul|ol|dl|dt|dd|tr|table|caption|blockquote|center|poem|h[1-6]"
+_TAG = re.compile(
+    rf"</?(?i:({_BREAKING})|(td|th)|abbr|bdi|bdo|big|b|cite|code|data|del|dfn|em|font|indicator|ins|i|kbd|langconvert|link|mark|meta"
+    r"|noinclude|onlyinclude|q|rb|references|ref|rp|rtc|rt|ruby|samp|section|small|span|strike|strong|sub|sup|s|time"
+    rf"|translate|tt|tvar|u|var|wbr)(?![\w-])[^<>{SECTION}]*+>"
+)
+"""Tags: first those that begin a line, then the cells of tables, then those that are among words."""
+_QUOTES = re.compile("''(?:'''(?!')|'(?!')|(?!'))")
+"""Two, three or five of them; of more, the last ones."""
+_ADDRESS = re.compile(
+    r"\[(?:(?i:https?|s?ftps?|ircs?|git|svn|ssh|gopher|telnet|nntp)://|//|(?i:mailto|news|tel|urn|magnet|geo):)"
+    r"[^\s\[\]<>\"]++[ \t]*+([^\[\]\n]*+(?:\[[^\[\]\n]*+\][^\[\]\n]*+)*+)\]"
+)
+_SWITCH = re.compile(r"__([^\W\d_]++(?:_[^\W\d_]++)*+)__")
+_BREAKS = re.compile(f"{BREAK}[ {BREAK}]+")
+_SPACES = re.compile("  +")
+_SET_ASIDE = re.compile(f"{KEPT}([0-9]+){KEPT_END}")
+_EMPTY = re.compile(rf"\([ ,;]*+{GONE}[ ,;{GONE}]*+\)")
+"""Parentheses that have nothing in them any more."""
+_SPACED = re.compile(rf" {GONE}(?=[ .,;:!?)\n])")
+
+
+def plain(text: str, shown: Sequence[str]) -> tuple[str, frozenset[str]]:
+    """Many lines without marks; and the switches that were among them, which are words such as `NOTOC`."""
+    text = _unmarked(text)
+    switches: set[str] = set()
+    if "__" in text:
+
+        def taken(switch: re.Match[str]) -> str:
+            if not switch[1].isupper():
+                return switch[0]
+            switches.add(switch[1])
+            return ""
+
+        text = _SWITCH.sub(taken, text)
+    return _finished(arranged(text), shown), frozenset(switches)
+
+
+def words(text: str, shown: Sequence[str]) -> str:
+    """A few words without marks, on one line."""
+    return " ".join(_finished(_unmarked(text), shown).replace(BREAK, " ").split())
+
+
+def _unmarked(text: str) -> str:
+    if "<" in text:
+        text = _TAG.sub(_instead, text)
+    if "''" in text:
+        text = _QUOTES.sub("", text)
+    if "[" in text:
+        text = _ADDRESS.sub(r"\1", text)
+    if GONE in text:
+        text = _SPACED.sub("", _EMPTY.sub(GONE, text)).replace(GONE, "")
+    return text.replace(NOTHING, "").replace(PIPE, "|")
+
+
+def _instead(tag: re.Match[str]) -> str:
+    if tag[1]:
+        return BREAK
+    return " " if tag[2] else ""
+
+
+def _finished(text: str, shown: Sequence[str]) -> str:
+    """A text with all that was written otherwise so that it is no markup."""
+    text = decoded(text).replace("\u00a0", " ")
+    if "  " in text:
+        text = _SPACES.sub(" ", text)
+    if BREAK in text:
+        text = _BREAKS.sub(BREAK, text).replace(f" {BREAK}", BREAK)
+    text = text.replace(INDENT, "  ")
+    return _SET_ASIDE.sub(lambda mark: shown[int(mark[1])], text) if shown else text

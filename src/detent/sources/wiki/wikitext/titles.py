@@ -1,0 +1,73 @@
+"""The titles of a page's links. Most are ordinary ones, for which a short way leads to what the site makes of them."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import is_normalized
+
+from detent.sources.wiki.site import Site, Title
+
+LONGEST = 1_000
+"""Characters that a title may be written with: 255 bytes, each of which may be an entity, and a fragment."""
+
+_LONGEST_ORDINARY = 60
+"""Characters. Not even with four bytes for each is that too long for a title."""
+
+_UNUSUAL = re.compile(
+    "[\0-\x1f#%&/:<>[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200a\u200e\u200f\u2028-\u202f\u205f\u3000\ufffd\ud800-\udfff]"
+)
+_CONTROL = re.compile("[\0-\x1f]")
+_ELSEWHERE = re.compile(r"\s*(?:/|[A-Za-z]{1,10}://)")
+
+
+class Titles:
+    """Titles as the site has them, each found once."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._known: dict[str, Title | None] = {}
+
+    def of(self, written: str) -> Title | None:
+        """The title that is written so; None if it is none, or relative to the page that it stands on."""
+        try:
+            return self._known[written]
+        except KeyError:
+            title = self._known[written] = self._found(written)
+            return title
+
+    def _found(self, written: str) -> Title | None:
+        if _is_ordinary(written):
+            return Title(self._spelled(written))
+        if len(written) > LONGEST or _ELSEWHERE.match(written):
+            return None
+        prefix, colon, name = written.partition(":")
+        if colon and _is_ordinary(prefix) and _is_ordinary(name):
+            return self._prefixed(prefix, name)
+        title = self._site.title(written)
+        return title if title and not _CONTROL.search(title.text + title.fragment) else None
+
+    def _prefixed(self, prefix: str, name: str) -> Title | None:
+        number = self._site.namespace(prefix)
+        if number and (space := self._site.own_names.get(number)):
+            return Title(f"{space}:{self._spelled(name)}", number)
+        if prefix.lower() in self._site.interwikis:
+            return Title(name, interwiki=prefix.lower())
+        return self._site.title(f"{prefix}:{name}")
+
+    def _spelled(self, name: str) -> str:
+        if not self._site.first_letter:
+            return name
+        first = name[0].upper()
+        return first + name[1:] if len(first) == 1 else name
+
+
+def _is_ordinary(name: str) -> bool:
+    """Whether it can be taken as it stands, but for its first letter."""
+    return (
+        0 < len(name) <= _LONGEST_ORDINARY
+        and name[0] not in " ."
+        and name[-1] != " "
+        and _UNUSUAL.search(name) is None
+        and "  " not in name
+        and (name.isascii() or is_normalized("NFC", name))
+    )

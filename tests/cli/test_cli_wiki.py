@@ -1,0 +1,110 @@
+"""`detent add wiki`: seeds are checked, and the graph grows from them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.wiki import dumps
+from tests.sources.wiki.dumps import DumpedPage
+from tests.sources.wiki.server import WikiServer
+
+Result = subprocess.CompletedProcess[str]
+
+PAGES = {
+    "Owl": "An owl hunts [[mouse|mice]] in the [[forest]] by night.\n[[Category:Birds]]",
+    "Owls": "#REDIRECT [[Owl]]",
+    "Mouse": "A mouse eats [[grain]].",
+    "Forest": "Trees and more trees.",
+    "Grain": "It grows in fields.",
+    "Heron": "A grey bird.\n[[Category:Birds]]",
+    "Mercury": "__DISAMBIG__ [[Owl]] or [[Mouse]].",
+}
+
+
+@pytest.fixture
+def plain(project: Path) -> Path:
+    """A project without modules."""
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+    return project
+
+
+@pytest.fixture
+def wiki(plain: Path) -> Iterator[WikiServer]:
+    with WikiServer(PAGES) as running:
+        yield running
+
+
+def test_a_wiki_is_added_loaded_and_searched(ran: Callable[..., Result], wiki: WikiServer) -> None:
+    added = ran("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owls", "--depth", "1")
+    assert added.returncode == 0, added.stderr
+    assert "Owls is Owl in this wiki." in added.stdout
+    result = ran("run")
+    assert result.returncode == 0, result.stderr
+    assert "Mouse" in ran("search", "what eats grain").stdout
+    counts = {" ".join(line.split()) for line in ran("status").stdout.splitlines()}
+    assert any("processed 3" in line for line in counts)
+
+
+def test_it_goes_on_with_more_seeds_and_a_greater_depth(
+    said: Callable[..., Result], document: Callable[..., Any], ran: Callable[..., Result], wiki: WikiServer
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--depth", "0")
+    assert ran("run").returncode == 0
+    said("add", "wiki", "birds", "--add-seed", "Heron", "--depth", "2")
+    [source] = document("sources")["sources"]
+    assert (source["settings"]["seeds"], source["settings"]["depth"]) == (["Owl", "Heron"], 2)
+    assert ran("run").returncode == 0
+    listed = document("items", "--label", "Article", "--state", "processed")
+    assert {item["key"] for item in listed["items"]} == {"Owl", "Heron", "Mouse", "Forest", "Grain"}
+    assert "can only become greater" in said("add", "wiki", "birds", "--depth", "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("seed", "told"),
+    [
+        ("Owll", "Did you mean 'Owl'"),
+        ("Mercury", "Mercury is a disambiguation page. Did you mean 'Owl' or 'Mouse'?"),
+        ("a[b", "Nothing was added."),
+    ],
+)
+def test_a_seed_that_is_no_article_is_reported_and_nothing_is_added(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer, seed: str, told: str
+) -> None:
+    result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Heron", "--seed", seed)
+    assert result.returncode != 0
+    assert told in result.stderr
+    assert document("sources")["sources"] == []
+
+
+def test_seeds_come_from_a_file_a_category_and_a_search(
+    said: Callable[..., Result], document: Callable[..., Any], plain: Path, wiki: WikiServer
+) -> None:
+    (plain / "seeds.txt").write_text("Grain\n\nForest\n")
+    more = ("--category", "Birds", "--search", "grain")
+    said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", str(plain / "seeds.txt"), *more)
+    [source] = document("sources")["sources"]
+    assert source["settings"]["seeds"][:4] == ["Grain", "Forest", "Heron", "Owl"]
+    assert "Mouse" in source["settings"]["seeds"]
+
+
+def test_a_dump_is_read_without_asking_anybody(ran: Callable[..., Result], plain: Path, tmp_path: Path) -> None:
+    path = dumps.write(tmp_path, [DumpedPage("Owl", "It hunts [[mouse|mice]]."), DumpedPage("Mouse", "It eats grain.")])
+    added = ran("add", "wiki", "birds", "--dump", str(path), "--seed", "owl")
+    assert added.returncode == 0, added.stderr
+    assert ran("run").returncode == 0
+    assert "Mouse" in ran("search", "eats grain").stdout
+
+
+@pytest.mark.usefixtures("plain")
+def test_wikimedias_wikis_want_a_contact(said: Callable[..., Result]) -> None:
+    assert "--contact you@example.org" in said("add", "wiki", "ml", "--seed", "Machine learning").stderr
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_wiki_needs_something_to_begin_with(said: Callable[..., Result]) -> None:
+    assert "--seed" in said("add", "wiki", "ml", "--api", "http://127.0.0.1:9/api.php").stderr

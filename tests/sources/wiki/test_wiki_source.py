@@ -1,0 +1,224 @@
+"""The wiki source: from seeds along links to a graph of articles, over the API and out of a dump."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.wiki import dumps
+from tests.sources.wiki.dumps import DumpedPage
+from tests.sources.wiki.server import AWAY, WikiServer, limited
+
+import detent
+from detent.sources.wiki.settings import WikiSettings, is_wikimedia
+from detent.sources.wiki.source import make
+
+Query = Callable[..., list[Any]]
+
+OWLS = {
+    "Owl": (
+        "An '''owl''' is a [[bird]] of the [[night]].{{Infobox bird|name=Owl|food=[[mouse|mice]]}}\n"
+        "== Habitat ==\nIn the [[Forest]], and in [[forest|woods]].\n=== Nest ===\nIn a hollow [[tree]].\n"
+        "== See also ==\n* [[Bat]]\n* [[List of owls]]\n* [[Owl (disambiguation)]]\n* [[File:Owl.jpg]]\n"
+        "[[Category:Birds]]\n[[Category:Stubs]]"
+    ),
+    "Bird": "A '''bird''' has feathers. See [[Feather]] and [[Owl]].\n[[Category:Animals]]",
+    "Night": "#REDIRECT [[Night time]]",
+    "Night time": "The time without the [[Sun]].",
+    "Forest": "Many a [[tree]].",
+    "Tree": "#REDIRECT [[Trees]]",
+    "Trees": "#REDIRECT [[Tree]]",
+    "Bat": "__DISAMBIG__ A [[Club]] or a [[mammal]].",
+    "Feather": "It is light.",
+    "Sun": "A star.",
+    "Category:Stubs": "__HIDDENCAT__",
+}
+"""`Mouse` is missing, `Tree` and `Trees` lead to each other."""
+
+
+@pytest.fixture
+def expand(database: str) -> Callable[..., detent.Report]:
+    def run(**settings: Any) -> detent.Report:
+        source = make("wiki", WikiSettings(**settings).as_data())
+        with detent.open(database=database, sources=source) as db:
+            return db.run(wait=False)
+
+    return run
+
+
+@pytest.fixture
+def states(query: Query) -> Callable[[], dict[str, str]]:
+    def read() -> dict[str, str]:
+        rows = query("SELECT key, state, priority FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+        return {row.key: f"{row.state} {row.priority}" for row in rows}
+
+    return read
+
+
+EXPECTED = {
+    "Owl": "processed 0",
+    "Bird": "processed 1",
+    "Night": "loaded 1",
+    "Night time": "processed 1",
+    "Mouse": "failed 1",
+    "Forest": "processed 1",
+    "Tree": "failed 1",
+    "Bat": "failed 1",
+    "Feather": "processed 2",
+    "Sun": "processed 2",
+}
+
+
+def test_a_graph_grows_from_its_seeds_to_the_depth_that_is_asked_for(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=2)
+    assert states() == EXPECTED
+
+
+@pytest.mark.parametrize("form", ["multistream", "xml", "gz"])
+def test_a_dump_gives_the_same_graph(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], tmp_path: Path, form: str
+) -> None:
+    path = dumps.write(tmp_path, _dumped(OWLS), form=form)
+    expand(dump=path, cache=tmp_path / "cache", seeds=("Owl",), depth=2)
+    assert states() == EXPECTED
+
+
+def _dumped(pages: Mapping[str, str]) -> list[DumpedPage]:
+    found = []
+    for title, text in pages.items():
+        redirect = text.partition("[[")[2].partition("]]")[0] if text.startswith("#REDIRECT") else None
+        namespace = 14 if title.startswith("Category:") else 0
+        found.append(DumpedPage(title, text, namespace=namespace, redirect=redirect))
+    return found
+
+
+def test_all_of_a_dump_is_taken_where_no_seeds_are_given(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], tmp_path: Path
+) -> None:
+    path = dumps.write(tmp_path, _dumped(OWLS))
+    expand(dump=path, cache=tmp_path / "cache")
+    taken = {key: f"{state.split()[0]} 0" for key, state in EXPECTED.items() if key != "Mouse"} | {"Trees": "failed 0"}
+    assert {key: state for key, state in states().items() if key != "Mouse"} == taken
+
+
+def test_an_article_is_its_sections_links_and_categories(expand: Callable[..., detent.Report], database: str) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=1)
+    with detent.open(database=database) as db:
+        [found] = db.graph.find("Owl", label="Article")
+        owl = db.graph.node(found.id)
+        hit = db.search('"hollow tree"').hits[0]
+    assert owl.properties["infobox"] == {"name": "Owl", "food": "mice"}
+    assert owl.properties["categories"] == ["Birds"]
+    assert owl.properties["hidden_categories"] == ["Stubs"]
+    assert (hit.key, hit.passage) == ("Owl", "Owl#Nest")
+
+
+def test_links_keep_their_order_their_section_and_their_kind(
+    expand: Callable[..., detent.Report], query: Query
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=0)
+    rows = query(
+        "SELECT reference.key, type, properties FROM reference JOIN item ON item.id = item_id "
+        "WHERE item.key = 'Owl' ORDER BY position"
+    )
+    assert [(row.key, row.type, row.properties) for row in rows] == [
+        ("Bird", "LINKS_TO", {"link_type": "internal"}),
+        ("Night", "LINKS_TO", {"link_type": "internal"}),
+        ("Mouse", "LINKS_TO", {"link_type": "internal"}),
+        ("Forest", "LINKS_TO", {"link_type": "internal", "section": "Habitat"}),
+        ("Tree", "LINKS_TO", {"link_type": "internal", "section": "Nest"}),
+        ("Bat", "LINKS_TO", {"link_type": "see_also", "section": "See also"}),
+        ("Birds", "IN_CATEGORY", {"link_type": "category"}),
+        ("Stubs", "IN_CATEGORY", {"link_type": "category"}),
+    ]
+
+
+def test_a_link_to_another_name_leads_to_the_article(expand: Callable[..., detent.Report], query: Query) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=1)
+    rows = query(
+        "SELECT target.key FROM edge JOIN item origin ON origin.id = edge.from_id JOIN item target "
+        "ON target.id = edge.to_id WHERE edge.type = 'LINKS_TO' AND origin.key = 'Owl'"
+    )
+    assert {row.key for row in rows} == {"Bird", "Night time", "Forest"}
+
+
+def test_a_greater_depth_goes_on_without_asking_again(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=1)
+        before = len(wiki.requests)
+        expand(api=wiki.api, seeds=("Owl",), depth=2)
+        asked = [each.parameters.get("titles", "") for each in wiki.requests[before:]]
+    assert states() == EXPECTED
+    assert not any("Owl" in titles or "Bird" in titles for titles in asked)
+
+
+def test_the_target_counts_articles_and_the_others_wait(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=2, target=3)
+        assert sorted(state.split()[0] for state in states().values()).count("processed") == 3
+        expand(api=wiki.api, seeds=("Owl",), depth=2, target=100)
+    assert states() == EXPECTED
+
+
+def test_what_fails_for_a_while_is_tried_again(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], database: str
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        wiki.fail_next(AWAY, limited("0"))
+        source = make("wiki", WikiSettings(api=wiki.api, seeds=("Owl",), depth=2).as_data())
+        with detent.open(database=database, sources=source) as db:
+            db.run()
+    assert states() == EXPECTED
+
+
+def test_a_thousand_articles_take_a_few_dozen_requests(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
+) -> None:
+    pages = {f"Page {number}": f"See [[page {number + 1}]]." for number in range(1000)}
+    pages["Start"] = " ".join(f"[[page {number}]]" for number in range(1000))
+    with WikiServer(pages) as wiki:
+        expand(api=wiki.api, seeds=("Start",), depth=1, max_links=2000)
+        assert len(wiki.requests) <= 36
+    assert len(states()) == 1001
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"), [("de.wikipedia.org", True), ("wikipedia.org.evil.example", False), ("localhost", False)]
+)
+def test_the_wikis_that_want_to_know_who_asks_are_known(host: str, expected: bool) -> None:
+    assert is_wikimedia(host) is expected
+
+
+def test_refreshing_takes_what_was_edited_moved_and_deleted_and_nothing_else(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], database: str
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        settings = {"api": wiki.api, "seeds": ("Owl",), "depth": 1}
+        expand(**settings)
+        wiki.edit("Bird", "A bird sings at dawn.")
+        wiki.move("Forest", "Wood")
+        wiki.delete("Night time")
+        before = len(wiki.requests)
+        source = make("wiki", WikiSettings(**settings).as_data())  # type: ignore[arg-type]
+        with detent.open(database=database, sources=source) as db:
+            assert db.refresh() == 4
+            db.run(wait=False)
+            assert db.refresh() == 0
+            assert [hit.key for hit in db.search("sings at dawn", mode="text").hits] == ["Bird"]
+            assert not db.search('"without the sun"', mode="text").hits
+            assert db.graph.find("Forest")[0].key == "Wood"
+        fetched = [each.parameters for each in wiki.requests[before:] if "revisions" in each.parameters.get("prop", "")]
+    asked = {title for each in fetched for title in each["titles"].split("|")}
+    assert asked == {"Bird", "Forest", "Night", "Night time"}  # what Forest is now came along with it

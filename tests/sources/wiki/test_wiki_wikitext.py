@@ -1,0 +1,254 @@
+"""Wikitext as sections of plain text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detent.sources.wiki.site import Site
+from detent.sources.wiki.wikitext import Section, parse
+
+SITE = Site()
+
+
+def text_of(wikitext: str) -> str:
+    """The text of a page that has no headings."""
+    (lead,) = parse(wikitext, SITE).sections
+    return lead.text
+
+
+def outline(wikitext: str) -> list[tuple[int, str]]:
+    return [(section.level, section.title) for section in parse(wikitext, SITE).sections[1:]]
+
+
+def test_a_page_without_headings_is_its_lead() -> None:
+    assert parse("Rivers flow.", SITE).sections == [Section(0, "", "Rivers flow.", None)]
+
+
+def test_an_empty_page_has_a_lead() -> None:
+    assert parse("", SITE).sections == [Section(0, "", "", None)]
+
+
+def test_a_page_that_begins_with_a_heading_has_an_empty_lead() -> None:
+    assert parse("== Course ==\nIt flows.", SITE).sections == [
+        Section(0, "", "", None),
+        Section(2, "Course", "It flows.", 0),
+    ]
+
+
+def test_sections_are_a_tree_by_their_levels() -> None:
+    page = "=a=\n==b==\n====c====\n===d===\n==e==\n=====f=====\n======g======\n=h="
+    sections = parse(page, SITE).sections
+    assert [(each.level, each.title) for each in sections[1:]] == [
+        (1, "a"),
+        (2, "b"),
+        (4, "c"),
+        (3, "d"),
+        (2, "e"),
+        (5, "f"),
+        (6, "g"),
+        (1, "h"),
+    ]
+    assert [each.parent for each in sections] == [None, 0, 1, 2, 2, 1, 5, 6, 0]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("== a ==", [(2, "a")]),
+        ("==a==   \t", [(2, "a")]),
+        ("== a == <!-- why -->", [(2, "a")]),
+        ("== a <!-- why --> b ==", [(2, "a b")]),
+        ("=== a ==", [(2, "= a")]),
+        ("== a ===", [(2, "a =")]),
+        ("= a = b =", [(1, "a = b")]),
+        ("======= a =======", [(6, "= a =")]),
+        ("===", [(1, "=")]),
+        ("====", [(1, "==")]),
+        ("=====", [(2, "=")]),
+        ("==", []),
+        ("=", []),
+        ("== a", []),
+        ("a ==", []),
+        (" == a ==", []),
+        ("== a == b", []),
+        ("== a ==<nowiki/>", []),
+        ("<!-- why -->== a ==", []),
+        ("<nowiki>\n== a ==\n</nowiki>", []),
+        ("<!--\n== a ==\n-->", []),
+        ("<pre>\n== a ==\n</pre>", []),
+        ("{{note|\n== a ==\n}}", []),
+        ("{{note|1=\n= a =\n}}", []),
+        ("b<ref>\n== a ==\n</ref>", []),
+        ("{{unclosed|\n== a ==\n", [(2, "a")]),
+        ("<ref>unclosed\n== a ==\n", [(2, "a")]),
+        ("<nowiki>unclosed\n== a ==\n", [(2, "a")]),
+        ("{|\n|\n== a ==\n|}", [(2, "a")]),
+    ],
+)
+def test_what_is_a_heading(line: str, found: list[tuple[int, str]]) -> None:
+    assert outline(f"Before.\n{line}\nAfter.") == found
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("''The'' '''Rhine'''", "The Rhine"),
+        ("[[Rhine|The river]] and [[Aare]]s", "The river and Aares"),
+        ("{{anchor|x}} Course", "Course"),
+        ("Sources<ref>a [[b]]</ref>", "Sources"),
+        ("a<br>b &amp; c", "a b & c"),
+        ("* a", "* a"),
+        ("| a", "| a"),
+        ("<nowiki>[[a]]</nowiki>", "[[a]]"),
+        ("<math>a\nb</math>", "a b"),
+        ("{{anchor|x}}", ""),
+    ],
+)
+def test_a_heading_is_plain_text(written: str, title: str) -> None:
+    assert outline(f"== {written} ==\nText.") == [(2, title)]
+
+
+def test_a_heading_in_a_template_takes_no_text_with_it() -> None:
+    sections = parse("a\n{{note|\n== b ==\nc}}\nd\n== e ==\nf", SITE).sections
+    assert [(each.title, each.text) for each in sections] == [("", "a\n\nd"), ("e", "f")]
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("''a'' '''b''' '''''c'''''", "a b c"),
+        ("l''''eau''' d'''''", "l'eau d"),
+        ("it's 'a'", "it's 'a'"),
+        ("[[a]] [[b|c]] [[d]]s [[e|f]]en [[:Category:g]]", "a c ds fen Category:g"),
+        ("[[a (b)|]], [[Help:c|]], [[d, e|]]", "a, c, d"),
+        ("[[a|b [c] d]] [[e|[f]]]", "b [c] d [f]"),
+        ("[[a|''b'' <small>c</small>]]", "b c"),
+        ("[[a\nb]] [c] [[", "[[a\nb]] [c] [["),
+        ("a [[File:b.jpg|thumb|c [[d]] {{e}}]] f [[Category:g|h]]", "a f"),
+        ("[http://a.org b c] [http://a.org] http://a.org [//a.org d] [mailto:a@a.org e]", "b c http://a.org d e"),
+        ("[http://a.org b [c] d] [e]", "b [c] d [e]"),
+        ("[http://a.org ''b'' [[c]]]", "b c"),
+        ("a{{b|c={{d}}}} e {{unclosed", "a e {{unclosed"),
+        ("a ({{b}}) c ({{d}}; {{e}}) f() ( )", "a c f() ( )"),
+        ("a {{b}}. c {{d}} e {{f}}g", "a. c e g"),
+        ("a <nowiki/>b", "a b"),
+        ("{{lang|de|Fluss}}, {{Lang-la|flumen}}, {{nowrap|1=a {{nowrap|b}}}}", "Fluss, flumen, a b"),
+        ("{{convert|5|km|mi}}, {{cvt|5|to|7|kg}}, {{convert}} {{convert|a=b}}", "5 km, 5 to 7 kg,"),
+        ("{{birth date|1879|3|14|df=y}} {{circa|1900}} {{ubl|a|{{b}}|c}}", "1879-03-14 c. 1900 a, c"),
+        ("{{{1|a}}} {{{2}}} {{{{{b}}}}}", "a"),
+        ("a<ref>b [[c]]</ref> d<ref name=e /> f<REF name='g'>h</ref>.<references/>", "a d f."),
+        ("a<ref>{{b</ref> c {{d}} e", "a c e"),
+        ("a<ref>b<ref>c</ref> d</ref> e", "a d e"),
+        ("{{a|<ref>b}}</ref>c}} d", "d"),
+        ("a <!-- b --> c <!-- d\n\ne --> f <!-- g", "a c f"),
+        ("a\n<!-- b -->\nc", "a\nc"),
+        ("a\n  <!-- b --> <!-- c -->\t\nd", "a\nd"),
+        ("[<!-- a -->[b]] {<!-- c -->{d}} {{e<!-- f -->}}", "b {{d}}"),
+        ("<nowiki>''a'' [[b]] {{c}} <i> &lt;</nowiki>", "''a'' [[b]] {{c}} <i> <"),
+        ("'<nowiki/>''a''", "'a"),
+        ("<nowiki>a <NOWIKI>b</nowiki >c", "a <NOWIKI>bc"),
+        ("<math>a_{{b}} &lt; [[c]]</math>", "a_{{b}} &lt; [[c]]"),
+        ("<code>a [[b]]</code> <kbd>c</kbd>", "a b c"),
+        ('a<syntaxhighlight lang="c">\nint  b[[1]];\n</syntaxhighlight>c', "a\nint  b[[1]];\nc"),
+        ("a\n<pre>\n  b &amp;\n\n\n  c\n</pre>\nd", "a\n\n  b &\n\n  c\n\nd"),
+        ("<div class='a'>b<span>c</span></div>d<br/>e<br>\nf", "bc\nd\ne\nf"),
+        ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\nc"),
+        ("1 < 2 and a<b or <g> <https://a.org>", "1 < 2 and a<b or <g> <https://a.org>"),
+        ("a<gallery>\nb.jpg|[[c]]\n</gallery><timeline>d</timeline><score>e</score><imagemap>f</imagemap>g", "ag"),
+        ("a<templatestyles src='b' />c", "ac"),
+        (
+            "&eacute;&#233;&#xE9; &nbsp;a &amp;lt; &unknown; &lt b &#0;&#xD800;",
+            "ééé a &lt; &unknown; &lt b \ufffd\ufffd",
+        ),
+        ("a __NOTOC__ __init__ b __KEIN_INDEX__", "a __init__ b"),
+        ("Thanks. ~~~~", "Thanks. ~~~~"),
+        ("a\n\n\n\nb  c\n d", "a\n\nb c\nd"),
+        ("a\n----\nb\n-----c", "a\nb\nc"),
+        ("x\r\ny\rz", "x\ny\nz"),
+    ],
+)
+def test_what_is_seen(written: str, seen: str) -> None:
+    assert text_of(written) == seen
+
+
+def test_items_of_lists_have_dashes() -> None:
+    page = "* a\n** b\n# c\n#* d\n: e\n:: f\n; g\n; h : i\n*\n*{{j}}\n:* k"
+    assert text_of(page) == "- a\n  - b\n- c\n  - d\ne\nf\ng\nh : i\n  - k"
+
+
+def test_a_dash_in_a_line_is_no_list() -> None:
+    assert text_of("a - b * c\n- d") == "a - b * c\n- d"
+
+
+def test_a_table_is_a_line_for_each_row() -> None:
+    page = """Before.
+{| class="wikitable" style="x"
+|+ style="y" | '''Rivers'''
+|-
+! scope="col" | Name !! Length
+! Mouth
+|- align=right
+| [[Rhine|The Rhine]] || style="z" | 1,233&nbsp;km
+| North Sea<ref>a</ref>
+|-
+| Aare
+| || [[Rhine]]
+and more
+* of it
+|}
+After."""
+    assert text_of(page) == "\n".join(
+        [
+            "Before.",
+            "Rivers",
+            "Name | Length | Mouth",
+            "The Rhine | 1,233 km | North Sea",
+            "Aare | | Rhine and more of it",
+            "After.",
+        ]
+    )
+
+
+def test_a_row_without_words_is_left_out() -> None:
+    assert text_of("{|\n|-\n| || \n|-\n|\n|-\n| || a\n|}") == "| a"
+
+
+def test_a_table_in_a_table_has_its_own_lines() -> None:
+    assert text_of("{|\n| a\n|\n{| class=x\n| b || c\n|-\n| d\n|}\n| e\n|}\nf") == "a |\nb | c\nd\ne\nf"
+
+
+def test_a_table_that_is_not_closed_ends_with_the_page() -> None:
+    sections = parse("{|\n| a\n== b ==\n| c || d\n", SITE).sections
+    assert [(each.title, each.text) for each in sections] == [("", "a"), ("b", "c | d")]
+
+
+def test_more_ends_than_tables_are_left_out() -> None:
+    assert text_of("{|\n|a\n|} |} b\nc") == "a\nb\nc"
+
+
+def test_a_line_break_in_a_cell_is_a_space() -> None:
+    assert text_of("{|\n| a<br>b || c<br />\n|}") == "a b | c"
+
+
+def test_a_table_written_with_templates_for_its_pipes_is_one() -> None:
+    assert text_of("{{{!}} class=x\n{{!}}-\n{{!}} a {{!}}{{!}} b\n{{!}}}") == "a | b"
+
+
+def test_a_pipe_outside_of_a_table_is_text() -> None:
+    assert text_of("| a\n! b\n|}") == "| a\n! b\n|}"
+
+
+@given(st.text(alphabet="ab cé.,;:-\n()", max_size=80))
+def test_plain_text_stays_as_it_is_but_for_spaces_and_lists(text: str) -> None:
+    seen = text_of(text)
+    for mark in ":;":
+        assert seen.count(mark) <= text.count(mark)
+    letters = [letter for letter in text if letter.isalpha()]
+    assert [letter for letter in seen if letter.isalpha()] == letters
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="<&"), max_size=120))
+def test_nothing_within_nowiki_is_markup(text: str) -> None:
+    assert text_of(f"x (<nowiki>{text}</nowiki>) y") == f"x ({text}) y"

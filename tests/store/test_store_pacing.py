@@ -1,0 +1,46 @@
+"""Pacing: a service is asked no oftener than it allows, however many ask."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+import pytest
+
+from detent.sources import pace
+from detent.store import Store
+
+
+async def turns(store: Store, number: int, service: str = "wiki") -> list[float]:
+    """How long each of so many that ask at once has to wait."""
+    rows = [await store.database.fetch("take_turn", {"service": service, "seconds": 0.5}) for _ in range(number)]
+    return [row.seconds for [row] in rows]
+
+
+async def test_turns_come_one_after_the_other(store: Store, tick: Callable[[float], datetime]) -> None:
+    assert await turns(store, 3) == pytest.approx([0.0, 0.5, 1.0])
+    assert await turns(store, 1, "another") == [0.0]
+    tick(10)
+    assert await turns(store, 2) == pytest.approx([0.0, 0.5])
+
+
+async def test_nobody_has_a_turn_while_a_service_is_left_alone(store: Store, tick: Callable[[float], datetime]) -> None:
+    await store.pacing.hold("wiki", 30)
+    await store.pacing.hold("wiki", 5)
+    assert await turns(store, 1) == pytest.approx([30.0])
+    tick(60)
+    assert await turns(store, 1) == [0.0]
+
+
+async def test_two_stores_share_the_turns(store: Store, database: str) -> None:
+    async with Store(database) as other:
+        began = time.monotonic()
+        await asyncio.gather(*[each.pacing.turn("wiki", 600) for each in (store, other) for _ in range(3)])
+        assert time.monotonic() - began >= 0.5
+
+
+async def test_where_nobody_keeps_the_pace_there_is_no_waiting() -> None:
+    await pace.turn("wiki", 0.001)
+    await pace.hold("wiki", 1000)
