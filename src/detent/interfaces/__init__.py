@@ -6,24 +6,33 @@ loses data, its promise is kept and its fault is not: what a worker claimed is l
 lost its claim is told so and writes nothing.
 """
 
+from detent.interfaces.article_loader import ArticleLoader, LinkDiscovery, initialize_seeds, process_article
 from detent.interfaces.brain_status import BrainStatus, ErrorGroup, get_brain_status
 from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
 from detent.interfaces.node_state_machine import NodeStateMachine
 from detent.interfaces.orchestrator import FileChange, IngestionOrchestrator, IngestionStats
+from detent.interfaces.wikipedia_client import ArticleNotFound, WikipediaAPIClient, WikipediaArticle
 from detent.interfaces.work_queue_manager import NotHeld, WorkQueueManager
 
 __all__ = [
     "VALID_TRANSITIONS",
+    "ArticleLoader",
+    "ArticleNotFound",
     "BrainStatus",
     "ErrorGroup",
     "FileChange",
     "IngestionOrchestrator",
     "IngestionStats",
+    "LinkDiscovery",
     "NodeStateInfo",
     "NodeStateMachine",
     "NotHeld",
     "Transition",
     "TransitionOptions",
+    "WikipediaAPIClient",
+    "WikipediaArticle",
     "WorkQueueManager",
     "get_brain_status",
+    "initialize_seeds",
+    "process_article",
 ]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
+from weakref import WeakKeyDictionary, WeakSet
 
 from detent.application import Detent
 from detent.errors import DetentError, IllegalMove, LeaseLost
-from detent.knowledge import Done, Failed, Item, Outcome, Retry
+from detent.knowledge import Done, Failed, Item, Outcome, Reference, Retry
 from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
 from detent.store import Kind, Settled, Stage, Story
 from detent.worker.names import worker_name
 
 LABEL = "Article"
+
+_MANAGERS: WeakKeyDictionary[Detent, WeakSet[WorkQueueManager]] = WeakKeyDictionary()
+"""Who has claimed articles in this program, so that what others load for them is written with their tokens."""
 
 
 class NotHeld(LeaseLost):
@@ -42,7 +48,8 @@ class WorkQueueManager:
     counts as an attempt at it, like a failure, and the last attempt at an article that others died with is made
     with nothing else in the batch.
 
-    Articles come from the source itself, or by `db.add(source, "Article", [NewItem(title, "Article", depth)])`.
+    Articles come from the source itself, from `initialize_seeds` and `LinkDiscovery`, or by `db.add(source, "Article",
+    [NewItem(title, "Article", depth)])`. What an ArticleLoader loads for a claimed one is written by `advance_state`.
     """
 
     def __init__(self, db: Detent, max_retries: int = 3, source: str = "wiki") -> None:
@@ -52,7 +59,25 @@ class WorkQueueManager:
         self._policy = RetryPolicy(max_retries, base_seconds=0.0, ceiling_seconds=0.0)
         self._owner = worker_name(role="queue")
         self._held: dict[str, Item] = {}
+        self._carried: dict[str, Done] = {}
         self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
+        _MANAGERS.setdefault(db, WeakSet()).add(self)
+
+    @classmethod
+    def holding(cls, db: Detent, source: str, article_title: str) -> WorkQueueManager | None:
+        """The manager that has claimed an article, if it is one of this program's."""
+        managers = _MANAGERS.get(db, ())
+        return next((each for each in managers if each._kind.source == source and article_title in each._held), None)
+
+    def carry(self, article_title: str, done: Done) -> None:
+        """Keep what is to be written when a claimed article is advanced."""
+        self._carried[article_title] = done
+
+    def refer(self, article_title: str, references: Sequence[Reference]) -> None:
+        """The same for what it refers to, unless that is known from loading it."""
+        done = self._carried.get(article_title, Done())
+        if done.references is None and not done.leaves:
+            self._carried[article_title] = replace(done, references=references)
 
     def claim_work(self, batch_size: int = 10, timeout_seconds: float = 300) -> list[ClaimedArticle]:
         """Claim up to `batch_size` discovered articles, lowest depth first; empty if there is no work.
@@ -130,7 +155,7 @@ class WorkQueueManager:
             await self._settle(item, Failed(f"advanced to {to!r} by its worker", Trouble.UNKNOWN))
         else:
             ARTICLE.path(item.state, Event.DONE, to, item=str(item))
-            await self._settle(item, Done(to=to))
+            await self._settle(item, replace(self._carried.get(title, Done()), to=to))
 
     async def _fail(self, title: str, error: str) -> None:
         item = self._held.get(title)
@@ -146,7 +171,11 @@ class WorkQueueManager:
         receipt = (await self._store.settle([(item, outcome)], self._policy))[0]
         if receipt.status is Settled.LOST:
             raise self._lost(item)
+        self._let_go(item)
+
+    def _let_go(self, item: Item) -> None:
         self._held.pop(item.key, None)
+        self._carried.pop(item.key, None)
 
     async def _move_resting(self, title: str, to: str) -> None:
         story = await self._story(title)
@@ -183,7 +212,7 @@ class WorkQueueManager:
         return await self._store.show(ids[0])
 
     def _lost(self, item: Item) -> LeaseLost:
-        self._held.pop(item.key, None)
+        self._let_go(item)
         return LeaseLost(str(item), item.token)
 
     def _unmovable(self, title: str, state: str, to: str) -> DetentError:

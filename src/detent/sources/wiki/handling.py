@@ -77,7 +77,7 @@ class Articles:
             content_hash=str(page.revision),
             to=ARTICLES_IN,
             children=nodes.sections(page, article, self._settings.passage_size),
-            mentions=nodes.categories(article),
+            mentions=[nodes.category(name) for name in article.categories],
             aliases=(),
         )
 

@@ -57,8 +57,8 @@ def links(article: Article) -> list[Reference]:
     return [*found, *categories]
 
 
-def categories(article: Article) -> list[Mention]:
-    return [Mention(CATEGORY, name, Node(name)) for name in article.categories]
+def category(name: str) -> Mention:
+    return Mention(CATEGORY, name, Node(name))
 
 
 def sections(page: Page, article: Article, passage_size: int) -> list[Child]:

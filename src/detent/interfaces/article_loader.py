@@ -1,0 +1,175 @@
+"""Loading articles and discovering their links, as the documents "Expansion State Machine" and "Expansion Module" do.
+
+What is loaded for an article that a WorkQueueManager has claimed is written when that manager advances it, in one
+transaction with its new state: there is no moment at which an article says `loaded` and its sections are missing. An
+article that nobody has claimed is claimed for the purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from detent.application import Detent
+from detent.errors import DetentError
+from detent.interfaces.wikipedia_client import WikipediaAPIClient
+from detent.interfaces.work_queue_manager import LABEL, WorkQueueManager
+from detent.knowledge import Done, Failed, Item, NewItem, Reference
+from detent.lifecycle import ARTICLE, PASSAGE
+from detent.sources.wiki import nodes
+from detent.sources.wiki.following import is_followed
+from detent.sources.wiki.handling import Articles
+from detent.sources.wiki.pages import Moved
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.site import Site
+from detent.store import Settled, Stage
+from detent.store.steering import Remark
+from detent.worker.names import worker_name
+
+_LEASE_SECONDS = 300.0
+
+
+class ArticleLoader:
+    """Loads articles of one source into the graph, with sections, links and categories."""
+
+    def __init__(self, db: Detent, client: WikipediaAPIClient | None = None, source: str = "wiki") -> None:
+        self.conn = db
+        self._client = client
+        self._source = source
+        self._articles = Articles(WikiSettings(max_links=0))
+        db.declare(source, LABEL, ARTICLE)
+        for label in (nodes.SECTION, nodes.PASSAGE, nodes.CATEGORY):
+            db.declare(source, label, PASSAGE)
+
+    def load_article(
+        self,
+        title: str,
+        category: str | None = None,
+        expansion_state: str = "loaded",
+        expansion_depth: int = 0,
+    ) -> tuple[bool, str | None]:
+        """Load an article; returns whether that succeeded, and why not. `category` is put before its own categories."""
+        try:
+            outcome = self._outcome(title, category, expansion_depth)
+            if isinstance(outcome, Failed):
+                return False, outcome.reason
+            self._tell_other_names(title, expansion_depth)
+            return self._write(title, replace(outcome, to=expansion_state), expansion_depth)
+        except DetentError as error:
+            return False, str(error)
+
+    @property
+    def client(self) -> WikipediaAPIClient:
+        """The client that articles are fetched with; the English Wikipedia's, unless another one was given."""
+        self._client = self._client or WikipediaAPIClient()
+        return self._client
+
+    def _outcome(self, title: str, category: str | None, depth: int) -> Done | Failed:
+        answer = self.client.answer(title)
+        if isinstance(answer, Moved) and answer.page is not None and answer.page.title == title:
+            answer = answer.page
+        item = Item(0, self._source, LABEL, title, ARTICLE.name, "claimed", 0, 1, depth)
+        outcome = self._articles.outcome(item, answer, self.client.site())
+        if not isinstance(outcome, Done):
+            return outcome if isinstance(outcome, Failed) else Failed("It could not be loaded.")
+        known = {mention.key for mention in outcome.mentions}
+        if category and outcome.node is not None and category not in known and category != "General":
+            named = Reference(nodes.IN_CATEGORY, nodes.CATEGORY, category, properties={"link_type": "category"})
+            mention = nodes.category(category)
+            outcome = replace(
+                outcome, references=[*(outcome.references or ()), named], mentions=[*outcome.mentions, mention]
+            )
+        return outcome
+
+    def _write(self, title: str, done: Done, depth: int) -> tuple[bool, str | None]:
+        manager = WorkQueueManager.holding(self.conn, self._source, title)
+        if manager is not None:
+            manager.carry(title, done)
+            return True, None
+        item = self._own(title, depth)
+        if item is None:
+            return False, f"{title} is being worked on by somebody else."
+        [receipt] = self.conn.settle([(item, done)])
+        return receipt.status is not Settled.LOST, None
+
+    def _tell_other_names(self, title: str, depth: int) -> None:
+        """Of a claimed title that leads to this article, it is written that it is another name, and nothing else."""
+        for name in self.client.names_of(title):
+            manager = WorkQueueManager.holding(self.conn, self._source, name)
+            outcome = self._outcome(name, None, depth) if manager is not None else None
+            if manager is not None and isinstance(outcome, Done):
+                manager.carry(name, outcome)
+
+    def _own(self, title: str, depth: int) -> Item | None:
+        """The article under a claim of its own; None if somebody else has it."""
+        self.conn.add(self._source, LABEL, [NewItem(title, LABEL, depth)])
+        return self.conn.wait(self._taken(title))
+
+    async def _taken(self, title: str) -> Item | None:
+        store = self.conn.asynchronous.store
+        kind = await store.kinds.get(self._source, LABEL)
+        [row] = await store.steering.find([(kind, title)])
+        if row.state in ARTICLE.working:
+            return None
+        owner = worker_name(role="loader")
+        if row.state != ARTICLE.initial:
+            await store.items.reset([row.id], owner=owner)
+        stage = Stage(ARTICLE, ARTICLE.initial)
+        taken = await store.steering.take({row.id: Remark()}, stage, owner=owner, lease_seconds=_LEASE_SECONDS)
+        return taken[0] if taken else None
+
+
+class LinkDiscovery:
+    """Finds new articles in the links of others."""
+
+    def __init__(self, db: Detent, source: str = "wiki", site: Site | None = None) -> None:
+        self._db = db
+        self._source = source
+        self._site = site or Site()
+        db.declare(source, LABEL, ARTICLE)
+
+    def discover_links(self, source_title: str, links: Iterable[str], current_depth: int, max_depth: int = 2) -> int:
+        """Add the articles that are linked to and not known yet, one deeper; returns how many those are.
+
+        Links to other namespaces, to files, lists and disambiguation pages are left out. At `max_depth` nothing is
+        added. An article that is claimed refers to all of them from when it is advanced on.
+        """
+        titles = list(dict.fromkeys(self._followed(links)))
+        manager = WorkQueueManager.holding(self._db, self._source, source_title)
+        if manager is not None:
+            manager.refer(source_title, [Reference(nodes.LINKS_TO, LABEL, title) for title in titles])
+        if current_depth >= max_depth:
+            return 0
+        return self._db.add(self._source, LABEL, [NewItem(title, LABEL, current_depth + 1) for title in titles])
+
+    def article_exists(self, title: str) -> tuple[bool, str | None]:
+        """Whether an article is known, and in what state."""
+        kind = self._db.wait(self._db.asynchronous.store.kinds.get(self._source, LABEL))
+        found = self._db.wait(self._db.asynchronous.store.items.find(kind, [title]))
+        return (True, str(found[title].state)) if title in found else (False, None)
+
+    def get_discovered_count(self) -> int:
+        """How many articles are discovered and not loaded yet."""
+        counts = self._db.count_by_state()
+        return sum(
+            line.count
+            for line in counts
+            if (line.source, line.label, line.state) == (self._source, LABEL, ARTICLE.initial)
+        )
+
+    def _followed(self, links: Iterable[str]) -> Sequence[str]:
+        titles = [title for link in links if (title := self._site.title(link)) is not None]
+        return [title.text for title in titles if is_followed(title)]
+
+
+def initialize_seeds(db: Detent, seed_titles: Sequence[str], source: str = "wiki") -> int:
+    """Add articles to begin with, at depth 0; returns how many were new."""
+    db.declare(source, LABEL, ARTICLE)
+    return db.add(source, LABEL, [NewItem(title, LABEL) for title in seed_titles])
+
+
+def process_article(
+    db: Detent, title: str, *, client: WikipediaAPIClient | None = None, source: str = "wiki", depth: int = 0
+) -> tuple[bool, str | None]:
+    """Fetch an article and load it into the graph; returns whether that succeeded, and why not."""
+    return ArticleLoader(db, client, source).load_article(title, expansion_depth=depth)

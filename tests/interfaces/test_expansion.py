@@ -1,0 +1,160 @@
+"""The interfaces of the document "Expansion Module": its examples, and what they promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from tests.sources.wiki.server import WikiServer
+
+import detent
+from detent.errors import DetentError, LeaseLost
+from detent.interfaces import (
+    ArticleLoader,
+    ArticleNotFound,
+    LinkDiscovery,
+    WikipediaAPIClient,
+    WorkQueueManager,
+    initialize_seeds,
+    process_article,
+)
+
+Query = Callable[..., list[Any]]
+
+PAGES = {
+    "Artificial Intelligence": "It uses [[Machine Learning]], [[DL]] and [[List of machines]].\n[[Category:Computing]]",
+    "Machine Learning": "It learns from [[Statistics]].\n== History ==\nLong ago.",
+    "DL": "#REDIRECT [[Deep Learning]]",
+    "Deep Learning": "Many layers. See [[Artificial Intelligence]].",
+    "Statistics": "Numbers. See [[Mathematics]].",
+}
+
+
+@pytest.fixture
+def wiki() -> Iterator[WikiServer]:
+    with WikiServer(PAGES) as running:
+        yield running
+
+
+@pytest.fixture
+def db(database: str) -> Iterator[detent.Detent]:
+    with detent.open(database=database) as opened:
+        yield opened
+
+
+def expand(db: detent.Detent, client: WikipediaAPIClient) -> WorkQueueManager:
+    """The document's "Complete Expansion Workflow"."""
+    loader = ArticleLoader(db, client)
+    discovery = LinkDiscovery(loader.conn)
+    queue = WorkQueueManager(loader.conn, max_retries=3)
+    while queue.get_queue_stats()["discovered"] > 0:
+        queue.reclaim_stale(timeout_seconds=300)
+        articles = queue.claim_work(batch_size=10)
+        if not articles:
+            break
+        for article_info in articles:
+            title, depth = article_info["title"], article_info["expansion_depth"]
+            try:
+                queue.update_heartbeat(title)
+                article = client.fetch_article(title)
+                success, error = loader.load_article(
+                    title=article.title,
+                    category=article.categories[0] if article.categories else "General",
+                    expansion_state="loaded",
+                    expansion_depth=depth,
+                )
+                if success:
+                    discovery.discover_links(
+                        source_title=article.title, links=article.links, current_depth=depth, max_depth=2
+                    )
+                    queue.advance_state(title, "loaded")
+                else:
+                    queue.mark_failed(title, error or "")
+            except Exception as e:
+                queue.mark_failed(title, str(e))
+    return queue
+
+
+def test_the_complete_expansion_workflow(db: detent.Detent, wiki: WikiServer, query: Query) -> None:
+    initialize_seeds(db, ["Artificial Intelligence"])
+    queue = expand(db, WikipediaAPIClient(wiki.api))
+    articles = query("SELECT key, state, priority FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+    assert {row.key: (row.state, row.priority) for row in articles} == {
+        "Artificial Intelligence": ("loaded", 0),
+        "Machine Learning": ("loaded", 1),
+        "DL": ("loaded", 1),
+        "Deep Learning": ("loaded", 1),
+        "Statistics": ("loaded", 2),
+    }
+    assert queue.get_queue_stats() == {
+        "discovered": 0,
+        "claimed": 0,
+        "loaded": 5,
+        "processed": 0,
+        "failed": 0,
+        "total": 5,
+    }
+    edges = query(
+        "SELECT origin.key AS a, target.key AS b FROM edge JOIN item origin ON origin.id = edge.from_id "
+        "JOIN item target ON target.id = edge.to_id WHERE edge.type = 'LINKS_TO'"
+    )
+    assert {(edge.a, edge.b) for edge in edges} == {
+        ("Artificial Intelligence", "Machine Learning"),
+        ("Artificial Intelligence", "Deep Learning"),
+        ("Machine Learning", "Statistics"),
+        ("Deep Learning", "Artificial Intelligence"),
+    }
+    sections = query("SELECT key FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Section'")
+    assert "Machine Learning#History" in {row.key for row in sections}
+
+
+def test_nothing_is_written_before_the_article_is_advanced(db: detent.Detent, wiki: WikiServer, query: Query) -> None:
+    initialize_seeds(db, ["Statistics"])
+    queue = WorkQueueManager(db)
+    queue.claim_work()
+    assert ArticleLoader(db, WikipediaAPIClient(wiki.api)).load_article("Statistics") == (True, None)
+    assert query("SELECT item_id FROM node") == []
+    queue.advance_state("Statistics", "loaded")
+    assert len(query("SELECT item_id FROM node")) == 2
+
+
+def test_who_has_lost_the_claim_writes_nothing(db: detent.Detent, wiki: WikiServer, query: Query) -> None:
+    initialize_seeds(db, ["Statistics"])
+    queue = WorkQueueManager(db)
+    queue.claim_work()
+    ArticleLoader(db, WikipediaAPIClient(wiki.api)).load_article("Statistics")
+    assert WorkQueueManager(db).reclaim_stale(timeout_seconds=0) == 1
+    with pytest.raises(LeaseLost):
+        queue.advance_state("Statistics", "loaded")
+    assert query("SELECT item_id FROM node") == []
+
+
+def test_links_are_filtered_and_added_once(db: detent.Detent) -> None:
+    discovery = LinkDiscovery(db)
+    links = ["Machine Learning", "machine_Learning", "Help:Contents", "List of owls", "Owl (disambiguation)", "", "x"]
+    assert discovery.discover_links("Artificial Intelligence", links, current_depth=0) == 1
+    assert discovery.discover_links("Another", ["Machine Learning", "Statistics"], current_depth=1) == 1
+    assert discovery.discover_links("Another", ["Mathematics"], current_depth=2, max_depth=2) == 0
+    assert discovery.get_discovered_count() == 2
+    assert discovery.article_exists("Statistics") == (True, "discovered")
+    assert discovery.article_exists("Mathematics") == (False, None)
+
+
+def test_an_article_that_nobody_has_claimed_is_loaded_at_once(
+    db: detent.Detent, wiki: WikiServer, query: Query
+) -> None:
+    client = WikipediaAPIClient(wiki.api)
+    assert process_article(db, "Statistics", client=client) == (True, None)
+    assert [row.state for row in query("SELECT state FROM item WHERE key = 'Statistics'")] == ["loaded"]
+    assert process_article(db, "Nowhere", client=client)[0] is False
+
+
+def test_an_article_that_is_missing_is_an_error_of_its_own(wiki: WikiServer) -> None:
+    with pytest.raises(ArticleNotFound):
+        WikipediaAPIClient(wiki.api).fetch_article("Nowhere")
+
+
+def test_wikipedia_wants_to_know_who_asks() -> None:
+    with pytest.raises(DetentError, match="contact"):
+        WikipediaAPIClient()
