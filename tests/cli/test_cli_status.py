@@ -45,7 +45,8 @@ def test_status_shows_states_totals_failures_and_workers(said: Callable[..., Res
 def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None:
     status = document("status")
 
-    assert set(status) == {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding"}
+    told = {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding", "expansions"}
+    assert set(status) == told
     assert status["totals"] == {"items": 5, "waiting": 2, "working": 2, "failed": 1, "stopped": 0, "done": 0}
     [source] = status["sources"]
     assert set(source) == {"name", "added_at", "paused_at", "labels"}

@@ -16,6 +16,7 @@ from detent.interfaces import (
     LinkDiscovery,
     WikipediaAPIClient,
     WorkQueueManager,
+    get_expansion_status,
     initialize_seeds,
     process_article,
 )
@@ -158,3 +159,31 @@ def test_an_article_that_is_missing_is_an_error_of_its_own(wiki: WikiServer) -> 
 def test_wikipedia_wants_to_know_who_asks() -> None:
     with pytest.raises(DetentError, match="contact"):
         WikipediaAPIClient()
+
+
+def test_the_state_queries_tell_how_far_an_expansion_has_come(db: detent.Detent) -> None:
+    initialize_seeds(db, ["a", "b"])
+    LinkDiscovery(db).discover_links("a", ["Cc", "Dd", "Ee"], current_depth=2, max_depth=9)
+    queue = WorkQueueManager(db)
+    queue.claim_work(batch_size=2, timeout_seconds=300)
+    queue.advance_state("a", "loaded")
+
+    status = get_expansion_status(db)
+
+    assert status is not None
+    assert {(each.state, each.count, each.avg_depth) for each in status.distribution} == {
+        ("discovered", 3, 3.0),
+        ("claimed", 1, 0.0),
+        ("loaded", 1, 0.0),
+    }
+    assert (status.queue_size, status.loaded_count, status.total, status.percent_complete) == (3, 1, 5, 20.0)
+    assert status.stale_claims == ()
+    assert get_expansion_status(db, "another") is None
+
+
+def test_claims_whose_worker_is_silent_are_told(db: detent.Detent) -> None:
+    initialize_seeds(db, ["a"])
+    WorkQueueManager(db).claim_work(timeout_seconds=0.001)
+    status = get_expansion_status(db)
+    assert status is not None
+    assert [(each.title, each.expansion_depth) for each in status.stale_claims] == [("a", 0)]

@@ -62,6 +62,9 @@ class Overview:
     errors      a list of: label, error_type, count (of the first 10,000 failed ones), keys (5 at most)
     embedding   current and next: the model that search uses, and the one that is to take its place, with
     provider, model, dimensions; null where there is none
+    expansions  a list, for each source of articles, of: source, label, distribution, a list of: state, count,
+    avg_depth; queue_size, loaded_count, total, percent_complete, target, stale_claims, a list of: title,
+    claimed_at, expansion_depth
 """)
 def status(session: Session, watch: bool, json_: bool) -> None:
     """Show how many items are in which state, and who works on them now.
@@ -95,8 +98,12 @@ async def _show(session: Session, opened: Connected, json_: bool) -> None:
     overview = await look(opened.store)
     if json_:
         from detent.interfaces.brain_status import read_brain_status
+        from detent.interfaces.expansion_status import read_expansion_status
 
-        document(_document(overview, await read_brain_status(opened.store, overview.tallies)))
+        expansions = [each.as_data() for each in await read_expansion_status(opened.store, overview.tallies)]
+        document(
+            {**_document(overview, await read_brain_status(opened.store, overview.tallies)), "expansions": expansions}
+        )
     else:
         session.out.print(_picture(overview))
 

@@ -8,6 +8,7 @@ lost its claim is told so and writes nothing.
 
 from detent.interfaces.article_loader import ArticleLoader, LinkDiscovery, initialize_seeds, process_article
 from detent.interfaces.brain_status import BrainStatus, ErrorGroup, get_brain_status
+from detent.interfaces.expansion_status import ExpansionStatus, StaleClaim, StateShare, get_expansion_status
 from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
 from detent.interfaces.node_state_machine import NodeStateMachine
 from detent.interfaces.orchestrator import FileChange, IngestionOrchestrator, IngestionStats
@@ -20,6 +21,7 @@ __all__ = [
     "ArticleNotFound",
     "BrainStatus",
     "ErrorGroup",
+    "ExpansionStatus",
     "FileChange",
     "IngestionOrchestrator",
     "IngestionStats",
@@ -27,12 +29,15 @@ __all__ = [
     "NodeStateInfo",
     "NodeStateMachine",
     "NotHeld",
+    "StaleClaim",
+    "StateShare",
     "Transition",
     "TransitionOptions",
     "WikipediaAPIClient",
     "WikipediaArticle",
     "WorkQueueManager",
     "get_brain_status",
+    "get_expansion_status",
     "initialize_seeds",
     "process_article",
 ]

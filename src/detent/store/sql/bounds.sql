@@ -85,3 +85,24 @@ SELECT kind_id, state, not_before, priority, item_id, alone FROM moved;
 -- What was wished of these items, unless it is nearer still.
 DELETE FROM nearer USING unnest(%(ids)s::bigint[], %(priorities)s::integer[]) AS done (id, priority)
 WHERE nearer.item_id = done.id AND nearer.priority >= done.priority;
+
+-- name: depths
+-- How deep the items of a kind are on average in each of these states, of so many in each at most.
+SELECT asked.state, avg(found.priority)::float8 AS depth
+FROM unnest(%(states)s::text[]) AS asked (state)
+CROSS JOIN LATERAL (
+    (SELECT priority FROM place WHERE kind_id = %(kind)s AND state = asked.state LIMIT %(limit)s)
+    UNION ALL
+    (SELECT item.priority FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
+     JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
+     WHERE lease.state = asked.state AND item.kind_id = %(kind)s)
+) AS found
+GROUP BY asked.state;
+
+-- name: stale_claims
+-- Items of a kind whose leases have run out.
+SELECT item.key, item.priority, lease.claimed_at
+FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
+JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
+WHERE lease.deadline < clock() AND item.kind_id = %(kind)s
+ORDER BY lease.claimed_at, item.id LIMIT %(limit)s;
