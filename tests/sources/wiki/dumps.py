@@ -61,6 +61,7 @@ class Wiki:
     case: str = "first-letter"
     namespaces: Mapping[int, str] = field(default_factory=lambda: dict(NAMESPACES))
     schema: str = "0.11"
+    base: str = "http://owl.example/wiki/Main_Page"
 
 
 def write(
@@ -103,7 +104,7 @@ def head(wiki: Wiki) -> str:
     return (
         f'<mediawiki xmlns="{address}" version="{wiki.schema}" xml:lang="{wiki.language}">\n'
         f"  <siteinfo>\n    <sitename>The Owl</sitename>\n    <dbname>{wiki.name}</dbname>\n"
-        f"    <base>http://owl.example/wiki/Main_Page</base>\n    <generator>a test</generator>\n"
+        f"    <base>{wiki.base}</base>\n    <generator>a test</generator>\n"
         f"    <case>{wiki.case}</case>\n    <namespaces>\n{spaces}\n    </namespaces>\n  </siteinfo>\n"
     )
 

@@ -222,3 +222,13 @@ def test_refreshing_takes_what_was_edited_moved_and_deleted_and_nothing_else(
         fetched = [each.parameters for each in wiki.requests[before:] if "revisions" in each.parameters.get("prop", "")]
     asked = {title for each in fetched for title in each["titles"].split("|")}
     assert asked == {"Bird", "Forest", "Night", "Night time"}  # what Forest is now came along with it
+
+
+def test_a_dump_of_wikipedia_knows_the_other_wikis(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], tmp_path: Path
+) -> None:
+    wiki = dumps.Wiki(base="https://en.wikipedia.org/wiki/Main_Page")
+    page = DumpedPage("Owl", "A [[bird]]. [[de:Eule]] [[:fr:Hibou]] [[wikt:owl]] [[commons:Owls]] [[Batman: Year One]]")
+    path = dumps.write(tmp_path, [page], wiki=wiki)
+    expand(dump=path, cache=tmp_path / "cache", seeds=("Owl",), depth=1)
+    assert set(states()) == {"Owl", "Bird", "Batman: Year One"}

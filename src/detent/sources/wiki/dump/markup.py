@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from detent.lifecycle import Trouble
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
+from detent.sources.wiki.prefixes import WIKIMEDIA
+from detent.sources.wiki.settings import is_wikimedia
 from detent.sources.wiki.site import CANONICAL, Site
 
 LONGEST_TEXT = 100_000_000
@@ -30,7 +33,7 @@ _ANY_SITE = Site()
 _OPENED = b"<mediawiki>"
 _ENCODINGS = {"utf-8", "utf8", "us-ascii", "ascii"}
 _VALUES = {
-    "siteinfo": {"dbname", "case"},
+    "siteinfo": {"dbname", "base", "case"},
     "namespaces": {"namespace"},
     "page": {"title", "ns", "id"},
     "revision": {"id", "timestamp", "model", "text"},
@@ -49,13 +52,15 @@ class SiteInfo:
 
     language: str = ""
     database: str = ""
+    base: str = ""
     case: str = "first-letter"
     namespaces: dict[int, str] = field(default_factory=dict)
     whole: bool = False
 
     def site(self) -> Site:
         names = {**CANONICAL, **self.namespaces}
-        return Site(names, first_letter=self.case != "case-sensitive", language=self.language)
+        others = WIKIMEDIA if is_wikimedia(urlsplit(self.base).hostname or "") else frozenset()
+        return Site(names, {}, others, self.case != "case-sensitive", self.language)
 
     def namespace(self, title: str) -> int:
         """The namespace of a title that is spelled as the wiki does."""
@@ -235,6 +240,8 @@ class Reader:
             self.info.namespaces[self._number(self._attributes.get("key"), name)] = value
         elif name == "dbname":
             self.info.database = value
+        elif name == "base":
+            self.info.base = value
         else:
             self.info.case = value
 
