@@ -100,6 +100,24 @@ async def test_retry_after_is_never_undercut(wiki: Store, tick: Tick) -> None:
     assert story.not_before == tick(0) + timedelta(hours=2)
 
 
+async def test_what_an_item_has_nothing_to_do_with_costs_it_no_attempt(wiki: Store, tick: Tick) -> None:
+    await wiki.add("wiki", "Article", ["a"])
+    policy = RetryPolicy(max_attempts=2, base_seconds=10)
+    for _ in range(5):
+        tick(10_000)
+        [item] = await wiki.claim(ARTICLES, owner="w")
+        await wiki.settle([(item, Retry("away", Trouble.NETWORK, blameless=True))], policy)
+    story = (await wiki.show(item.id)).item
+    assert (story.state, story.attempt, story.error) == ("discovered", 0, "away")
+    assert story.not_before is not None
+    assert timedelta(seconds=10) <= story.not_before - tick(0) <= timedelta(seconds=15)
+    for _ in range(2):
+        tick(10_000)
+        [item] = await wiki.claim(ARTICLES, owner="w")
+        await wiki.settle([(item, Retry("no route", Trouble.NETWORK))], policy)
+    assert (await wiki.show(item.id)).item.state == "failed"
+
+
 async def test_the_last_attempt_fails_with_its_reason_and_the_count(wiki: Store, tick: Tick) -> None:
     await wiki.add("wiki", "Article", ["a"])
     for _ in range(3):

@@ -68,13 +68,15 @@ NOTHING = Done()
 class Retry:
     """The stage could not succeed now. Whether and when it is tried again is decided by the retry policy.
 
-    `alone`: with nothing beside it, because it may do harm to its neighbours.
+    `alone`: with nothing beside it, because it may do harm to its neighbours. `blameless`: it has nothing to do with
+    the item, as when a service is away, so that the attempt does not count.
     """
 
     reason: str
     trouble: Trouble = Trouble.UNKNOWN
     retry_after: float | None = None
     alone: bool = False
+    blameless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

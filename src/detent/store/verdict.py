@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from detent.errors import IllegalMove, Unstorable
@@ -98,7 +99,9 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
     attempt = item.attempt
     if retry.alone and not item.alone:  # it may have been a neighbour's fault, so it is not the last attempt
         attempt = min(attempt, policy.max_attempts - 1)
-    decision = decide(retry.trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
+    if retry.blameless:
+        attempt, policy = max(0, attempt - 1), replace(policy, max_attempts=attempt + 1)
+    decision = decide(retry.trouble, max(attempt, 1), policy, retry_after=retry.retry_after, jitter=jitter)
     match decision:
         case GiveUp(why):
             return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import AWAY, WikiServer, limited
+from tests.sources.wiki.server import AWAY, LAGGED, WikiServer, limited
 
 import detent
 from detent.sources.wiki.settings import WikiSettings, is_wikimedia
@@ -232,3 +232,17 @@ def test_a_dump_of_wikipedia_knows_the_other_wikis(
     path = dumps.write(tmp_path, [page], wiki=wiki)
     expand(dump=path, cache=tmp_path / "cache", seeds=("Owl",), depth=1)
     assert set(states()) == {"Owl", "Bird", "Batman: Year One"}
+
+
+def test_a_wiki_that_is_away_for_long_costs_no_article_an_attempt(
+    states: Callable[[], dict[str, str]], database: str, query: Query
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        wiki.fail_next(*[limited("0")] * 3, AWAY, LAGGED)
+        source = make("wiki", WikiSettings(api=wiki.api, seeds=("Owl",), depth=1).as_data())
+        with detent.open(database=database, sources=source) as db:
+            db.run()
+    assert states()["Owl"] == "processed 0"
+    told = query("SELECT attempt, reason FROM journal WHERE to_state = 'discovered' AND reason <> 'changed'")
+    assert len(told) >= 5
+    assert {row.attempt for row in told} == {1}

@@ -7,6 +7,7 @@ fails for good. An article that is asked for again without having changed is not
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 
 _KEPT_PAGES = 200
 _MISSING = "missing"
+_LONGEST_HOLD_SECONDS = 60.0
 _HIDES = "__HIDDENCAT__"
 
 
@@ -103,6 +105,7 @@ class ByClient:
         self._agent = agent
         self._articles = Articles(settings)
         self._client: Client | None = None
+        self._failed_in_a_row = 0
         self._kept: OrderedDict[str, Page] = OrderedDict()
         """Pages that came along with other names of theirs, and will be asked for next."""
 
@@ -132,6 +135,7 @@ class ByClient:
         try:
             site = await self._client.site()
             answers |= await self._client.fetch([item.key for item in items if item.key not in answers])
+            self._failed_in_a_row = 0
         except WikiFailed as error:
             failure = error
             answers |= error.answered
@@ -160,8 +164,10 @@ class ByClient:
             self._kept.popitem(last=False)
 
     async def _leave_alone(self, error: WikiFailed) -> None:
-        if error.retry_after:
-            await pace.hold(self._settings.host, error.retry_after)
+        """Let nobody ask for as long as the wiki says, or longer each time that it fails."""
+        self._failed_in_a_row += 1
+        seconds = min(2.0 ** (self._failed_in_a_row - 1), _LONGEST_HOLD_SECONDS)
+        await pace.hold(self._settings.host, seconds if error.retry_after is None else error.retry_after)
 
 
 class ByDump:
@@ -200,8 +206,7 @@ def client_of(settings: WikiSettings, agent: str) -> Client:
     per_minute = settings.requests_per_minute
 
     async def turn(host: str) -> None:
-        if per_minute is not None:
-            await pace.turn(settings.host, per_minute)
+        await pace.turn(settings.host, math.inf if per_minute is None else per_minute)
 
     return Client(settings.api or "", agent, turn)
 
@@ -223,4 +228,4 @@ def _moved_to(title: str) -> str:
 
 
 def _failed(error: WikiFailed) -> Outcome:
-    return Retry(str(error), error.trouble, retry_after=error.retry_after)
+    return Retry(str(error), error.trouble, retry_after=error.retry_after, blameless=error.away)

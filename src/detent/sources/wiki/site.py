@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import unescape
+from html.entities import html5
 from typing import Any, NamedTuple, Self
 from urllib.parse import unquote
 
-ARTICLES, TEMPLATES, FILES, CATEGORIES = 0, 10, 6, 14
+ARTICLES, TALK, TEMPLATES, FILES, CATEGORIES = 0, 1, 10, 6, 14
 """The numbers of namespaces, which are the same in every wiki."""
 
 CANONICAL = {
@@ -41,8 +42,13 @@ _LONGEST_TITLE = 255
 _SPACES = re.compile("[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e]")
 _FORBIDDEN = re.compile(
-    r"[<>\[\]{}|\x00-\x1f\x7f\ufffd\ud800-\udfff]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9]+|#[0-9]+|#x[0-9A-Fa-f]+);|~~~"
+    r"^:|[<>\[\]{}|\x00-\x1f\x7f\ufffd\ud800-\udfff]|%[0-9A-Fa-f]{2}|&(?:[A-Za-z0-9\x80-\U0010ffff]+|#[0-9]+|#x[0-9A-Fa-f]+);"
+    r"|~~~"
 )
+_COLONS = re.compile(" *:? *:? *")
+"""What may stand before a link: a colon says that it is one, and another that its title is an article's."""
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z0-9]+));")
+_WITHOUT_CAPITALS = frozenset(map(chr, range(0x10D0, 0x1100)))
 _DOTS = re.compile(r"\.{1,2}|\.{1,2}/.*|.*/\.{1,2}/.*|.*/\.{1,2}", re.DOTALL)
 
 
@@ -91,21 +97,30 @@ class Site:
 
     def title(self, written: str) -> Title | None:
         """A title in its one form; None if this is none that a page could have."""
-        text = html.unescape(unquote(written, errors="strict") if "%" in written and _decodes(written) else written)
+        text = unquote(written, errors="strict") if "%" in written and _decodes(written) else written
+        text = _ENTITY.sub(_character, text) if "&" in text else text
         text = _SPACES.sub(" ", unicodedata.normalize("NFC", _DIRECTIONS.sub("", text))).strip(" ")
         told = text.startswith(":")
-        text, _, fragment = text.lstrip(": ").partition("#")
+        text, _, fragment = _COLONS.sub("", text, count=1).partition("#")
         namespace, interwiki, name = self._split(text.strip(" "))
         if not name and not interwiki:
             return None
         if interwiki:
             return Title(name, 0, fragment.strip(" "), interwiki, told)
-        if _FORBIDDEN.search(name) or _DOTS.fullmatch(name) or len(name.encode()) > _LONGEST_TITLE:
+        if self._is_refused(namespace, name):
             return None
         if self.first_letter:
-            name = _capitalised(name)
+            name = capitalised(name)
         space = self.own_names.get(namespace, "")
         return Title(f"{space}:{name}" if space else name, namespace, fragment.strip(" "), "", told)
+
+    def _is_refused(self, namespace: int, name: str) -> bool:
+        """Whether no page can have this name. One that has the name of a namespace in it is not talked about."""
+        if namespace == TALK and self._split(name)[2] != name:
+            return True
+        if _FORBIDDEN.search(name) or _DOTS.fullmatch(name):
+            return True
+        return len(name.encode()) > _LONGEST_TITLE
 
     def namespace(self, name: str) -> int | None:
         """The number of the namespace that has this name, in any of its spellings."""
@@ -127,7 +142,7 @@ class Site:
         if number is not None:
             return number, "", rest.strip(" ")
         if _plain(prefix) in self.interwikis:
-            return ARTICLES, _plain(prefix), rest.strip(" ")
+            return ARTICLES, _plain(prefix), _COLONS.sub("", rest, count=1).strip(" ")
         return ARTICLES, "", text
 
 
@@ -144,9 +159,19 @@ def _decodes(written: str) -> bool:
     return True
 
 
-def _capitalised(name: str) -> str:
-    first = name[0].upper()
-    return first + name[1:] if len(first) == 1 else name
+def capitalised(name: str) -> str:
+    """A name with a capital letter at its beginning, if it has one by itself there. Which letters have none is decided
+    as Wikipedia does: `ß`, and those of Georgian, are not written so."""
+    first = name[0]
+    if first in _WITHOUT_CAPITALS:
+        return name
+    capital = first.upper() if len(first.upper()) == 1 else first.title()
+    return capital + name[1:] if len(capital) == 1 else name
+
+
+def _character(entity: re.Match[str]) -> str:
+    """The character that an entity stands for. One that there is not stays as it is."""
+    return entity[0] if entity[1] and f"{entity[1]};" not in html5 else unescape(entity[0])
 
 
 def _plain(name: str) -> str:

@@ -101,8 +101,11 @@ class Connection:
                 raise self.failure("gave an answer that was damaged on its way", Trouble.NETWORK) from None
             except httpx.HTTPError as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
-                how = "broke off its answer" if isinstance(error, _BROKEN) else "cannot be reached"
-                raise self.failure(f"{how}: {reason}", Trouble.NETWORK) from None
+                broken = isinstance(error, _BROKEN)
+                how = "broke off its answer" if broken else "cannot be reached"
+                failure = self.failure(f"{how}: {reason}", Trouble.NETWORK)
+                failure.away = not broken
+                raise failure from None
 
     async def _receive(self, parameters: Mapping[str, str]) -> _Reply:
         body = bytearray()

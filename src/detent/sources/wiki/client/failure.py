@@ -27,6 +27,7 @@ _LONGEST_PAGE = 16_384
 _MARKUP = re.compile(r"<(?:script|style|head)\b.*?</(?:script|style|head)\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _AGENT = re.compile(r"user.?agent|robot policy", re.IGNORECASE)
 
+_NOT_NOW = ("maxlag", "readonly")
 _BY_CODE = {
     "maxlag": Trouble.SERVER,
     "ratelimited": Trouble.RATE_LIMITED,
@@ -47,8 +48,8 @@ class WikiFailed(DetentError):
     """A wiki cannot be asked, refused to answer, or gave no answer that can be used; the message says which.
 
     `trouble` tells whether it is worth asking again, and `retry_after` not before how many seconds. `code` is the
-    wiki's own name for its refusal. `answered` has what was found out before it failed, for each title it is about: of
-    those, nothing need be asked again.
+    wiki's own name for its refusal. `away`: it has nothing to do with what was asked. `answered` has what was found out
+    before it failed, for each title it is about: of those, nothing need be asked again.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class WikiFailed(DetentError):
     ) -> None:
         super().__init__(f"The wiki {address} {what.rstrip('.')}.")
         self.trouble, self.retry_after, self.code = trouble, retry_after, code
+        self.away = trouble is Trouble.RATE_LIMITED or code in _NOT_NOW
         self.answered: Mapping[str, Any] = {}
 
 
@@ -72,7 +74,9 @@ def refused(address: str, status: int, headers: Mapping[str, str], body: bytes) 
         anonymous = status == HTTPStatus.FORBIDDEN and _AGENT.search(said) is not None
         refusal = f"{_WHO} It said {name}" if anonymous else f"refused with {name}"
         what, trouble = f"{refusal}: {said}" if said else refusal, classify_status(status)
-    return WikiFailed(address, what, trouble, retry_after=_wait(headers))
+    failure = WikiFailed(address, what, trouble, retry_after=_wait(headers))
+    failure.away |= status == HTTPStatus.SERVICE_UNAVAILABLE
+    return failure
 
 
 def failed_answer(address: str, answer: Mapping[str, Any], headers: Mapping[str, str]) -> WikiFailed | None:
