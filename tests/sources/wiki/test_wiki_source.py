@@ -136,7 +136,6 @@ def test_links_keep_their_order_their_section_and_their_kind(
         ("Tree", "LINKS_TO", {"link_type": "internal", "section": "Nest"}),
         ("Bat", "LINKS_TO", {"link_type": "see_also", "section": "See also"}),
         ("Birds", "IN_CATEGORY", {"link_type": "category"}),
-        ("Stubs", "IN_CATEGORY", {"link_type": "category"}),
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
@@ -22,7 +22,7 @@ from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
+from detent.sources.wiki.site import ARTICLES, CATEGORIES, TEMPLATES, Site
 from detent.sources.wiki.wikitext import parse
 
 Hidden = Callable[[Sequence[str]], frozenset[str]]
@@ -33,7 +33,7 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 _KEPT_PAGES = 200
 _MISSING = "missing"
 _LONGEST_HOLD_SECONDS = 60.0
-_HIDES = "__HIDDENCAT__"
+_HIDES = "HIDDENCAT"
 
 
 class Articles:
@@ -71,7 +71,8 @@ class Articles:
             return Failed(f"{page.title} is a disambiguation page.", Trouble.REJECTED)
         if self._hidden is not None:
             page = replace(page, hidden=self._hidden(article.categories))
-        links = nodes.links(article)
+        categories = nodes.visible(page, article)
+        links = nodes.links(article, categories)
         return Done(
             nodes.article_node(page, article, self._settings.passage_size),
             references=links,
@@ -79,7 +80,7 @@ class Articles:
             content_hash=str(page.revision),
             to=ARTICLES_IN,
             children=nodes.sections(page, article, self._settings.passage_size),
-            mentions=[nodes.category(name) for name in article.categories],
+            mentions=[nodes.category(name) for name in categories],
             aliases=(),
         )
 
@@ -177,7 +178,7 @@ class ByDump:
         self._articles = Articles(settings, self._hidden_of if settings.seeds else None)
         self._dump = dump
         self._hides: dict[str, bool] = {}
-        """Of categories, whether they are hidden: their own pages say so."""
+        """Of categories, and of templates on their pages, whether they say that a category is hidden."""
 
     def load(self, items: Sequence[Item]) -> list[Outcome]:
         outcomes = {item.id: known for item in items if (known := self._articles.as_it_was(item)) is not None}
@@ -194,11 +195,25 @@ class ByDump:
     def _hidden_of(self, categories: Sequence[str]) -> frozenset[str]:
         """Those categories that a wiki does not show to readers. Where all of a dump is taken, nobody asks: it would be
         to read most of it many times."""
-        before = f"{self._dump.site().own_names[CATEGORIES]}:"
-        if unknown := [f"{before}{name}" for name in categories if name not in self._hides]:
-            for title, found in self._dump.find(unknown).items():
-                self._hides[title.removeprefix(before)] = isinstance(found, Page) and _HIDES in found.text
-        return frozenset(name for name in categories if self._hides[name])
+        titles = {name: f"{self._dump.site().own_names[CATEGORIES]}:{name}" for name in categories}
+        self._look_up(titles.values(), self._hides_itself)
+        return frozenset(name for name, title in titles.items() if self._hides[title])
+
+    def _hides_itself(self, page: Page) -> bool:
+        """Whether the page of a category says that it is hidden, or a template that it is made with."""
+        site = self._dump.site()
+        article = parse(page.text, site)
+        if _HIDES in article.switches:
+            return True
+        templates = [f"{site.own_names[TEMPLATES]}:{name}" for name in article.templates]
+        self._look_up(templates, lambda template: f"__{_HIDES}__" in template.text)
+        return any(self._hides[title] for title in templates)
+
+    def _look_up(self, titles: Iterable[str], hides: Callable[[Page], bool]) -> None:
+        if unknown := [title for title in titles if title not in self._hides]:
+            for title, answer in self._dump.find(unknown).items():
+                page = answer.page if isinstance(answer, Moved) else answer
+                self._hides[title] = isinstance(page, Page) and hides(page)
 
 
 def client_of(settings: WikiSettings, agent: str) -> Client:

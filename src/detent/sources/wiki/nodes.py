@@ -28,21 +28,24 @@ def stamp(revision: str | int | None, passage_size: int) -> str:
 
 
 def article_node(page: Page, article: Article, passage_size: int) -> Node:
-    visible = [name for name in article.categories if name not in page.hidden]
-    hidden = sorted({*page.hidden} | {name for name in article.categories if name in page.hidden})
     properties: dict[str, Any] = {
         "page_id": page.id,
         "revision_id": page.revision,
         "edited": page.edited,
         "length": page.length,
-        "categories": visible,
-        "hidden_categories": hidden,
+        "categories": visible(page, article),
+        "hidden_categories": [name for name in article.categories if name in page.hidden],
         "infobox": dict(article.infobox),
     }
     return Node(page.title, "", {k: v for k, v in properties.items() if v}, stamp(page.revision, passage_size))
 
 
-def links(article: Article) -> list[Reference]:
+def visible(page: Page, article: Article) -> list[str]:
+    """The categories that readers are shown."""
+    return [name for name in article.categories if name not in page.hidden]
+
+
+def links(article: Article, categories: Sequence[str]) -> list[Reference]:
     """What the article refers to: other articles in the order in which they are named, and its categories."""
     sections = article.sections
     found = []
@@ -51,10 +54,8 @@ def links(article: Article) -> list[Reference]:
         see_also = is_see_also(section)
         about = {"link_type": "see_also" if see_also else "internal", **({"section": section} if section else {})}
         found.append(Reference(LINKS_TO, ARTICLE, link.title.text, properties=about))
-    categories = (
-        Reference(IN_CATEGORY, CATEGORY, name, properties={"link_type": "category"}) for name in article.categories
-    )
-    return [*found, *categories]
+    named = (Reference(IN_CATEGORY, CATEGORY, name, properties={"link_type": "category"}) for name in categories)
+    return [*found, *named]
 
 
 def category(name: str) -> Mention:
