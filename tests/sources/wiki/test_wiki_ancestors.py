@@ -98,6 +98,17 @@ def test_two_that_expand_one_graph_fetch_each_article_once(database: str, query:
     assert set(asked.values()) == {1}
 
 
+def test_two_that_expand_one_graph_load_no_more_than_the_target(database: str, query: Query) -> None:
+    with WikiServer(web(300)) as wiki:
+        settings = WikiSettings(api=wiki.api, seeds=("Page 0",), depth=9, target=120)
+        both = [started(database, settings) for _ in range(2)]
+        assert [process.wait(120) for process in both] == [0, 0]
+    articles = query("SELECT state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+    counts = Counter(row.state for row in articles)
+    assert counts["processed"] == 120
+    assert set(counts) == {"processed", "discovered"}
+
+
 def test_the_lead_is_kept_and_deep_headings_are_read(database: str) -> None:
     """ANCESTORS 31."""
     with WikiServer({"Owl": "It is a bird.\n==== Deep ====\nIn the wood.\n====\nNo heading."}) as wiki:

@@ -33,7 +33,7 @@ SELECT pg_advisory_xact_lock(%(lock)s, %(kind)s);
 -- name: room
 -- How many items of a kind may still be let in, and how many wait for that. Those that are in are under way, have come
 -- to rest where they count, or wait without being held back.
-SELECT kind.most - (
+SELECT coalesce(kind.most, 2147483647) - (
            (SELECT coalesce(sum(count), 0) FROM tally WHERE kind_id = kind.id AND state = ANY (%(states)s::text[]))
            + (SELECT count(*) FROM place
               WHERE kind_id = kind.id AND state = %(waiting)s AND not_before < held_back())
