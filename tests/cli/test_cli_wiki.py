@@ -64,6 +64,17 @@ def test_it_goes_on_with_more_seeds_and_a_greater_depth(
     assert "can only become greater" in said("add", "wiki", "birds", "--depth", "1").stderr
 
 
+def test_it_goes_on_with_more_links_of_each_article(
+    said: Callable[..., Result], document: Callable[..., Any], ran: Callable[..., Result], wiki: WikiServer
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--depth", "1", "--max-links", "1")
+    assert ran("run").returncode == 0
+    said("add", "wiki", "birds", "--max-links", "5")
+    assert ran("run").returncode == 0
+    listed = document("items", "--label", "Article", "--state", "processed")
+    assert {item["key"] for item in listed["items"]} == {"Owl", "Mouse", "Forest"}
+
+
 @pytest.mark.parametrize(
     ("seed", "told"),
     [

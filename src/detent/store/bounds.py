@@ -47,6 +47,11 @@ class Boundaries:
                 await fetch(connection, "let_in", named | {"limit": _ALL})
         await self._kinds.refresh()
 
+    async def look_again(self, kind: Kind) -> None:
+        """Send all that was done round again, because more of what it finds counts now."""
+        waiting = sorted(kind.lifecycle.waiting)
+        await self._database.fetch("note_frontier", {"kind": kind.id, "depth": 0, "waiting": waiting})
+
     async def let_in(self, kinds: Iterable[Kind], limit: int) -> None:
         """Make sure that so many items of each bounded kind can be claimed, as far as there is room for them."""
         for kind in kinds:
