@@ -33,6 +33,7 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 _KEPT_PAGES = 200
 _MISSING = "missing"
 _LONGEST_HOLD_SECONDS = 60.0
+_SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
 _HIDES = "HIDDENCAT"
 
 
@@ -94,6 +95,9 @@ class Articles:
         return Done(alias_of=target.text, found=found, content_hash=standing, to=OTHERWISE, note=standing)
 
     def _found(self, item: Item, links: Sequence[Reference]) -> list[NewItem]:
+        """The articles that it links to; none where all of a dump is taken: what is not named is not in it."""
+        if self._settings.dump is not None and not self._settings.seeds:
+            return []
         linked = [link.key for link in links if link.type == LINKS_TO][: self._settings.max_links]
         return [NewItem(key, ARTICLE, item.priority + 1) for key in linked]
 
@@ -131,31 +135,33 @@ class ByClient:
     async def _fetched(self, items: Sequence[Item]) -> dict[int, Outcome]:
         if self._client is None:
             self._client = client_of(self._settings, self._agent)
-        answers: dict[str, Answer] = {item.key: page for item in items if (page := self._kept.pop(item.key, None))}
-        failure: WikiFailed | None = None
+        answers: dict[str, Answer] = {item.key: page for item in items if (page := self._kept_for(item)) is not None}
+        failed: Outcome = _SILENT
         try:
             site = await self._client.site()
+        except WikiFailed as error:
+            return dict.fromkeys([item.id for item in items], await self._failed(error))
+        try:
             answers |= await self._client.fetch([item.key for item in items if item.key not in answers])
             self._failed_in_a_row = 0
         except WikiFailed as error:
-            failure = error
             answers |= error.answered
-            await self._leave_alone(error)
-        if failure is not None and not answers:
-            return {item.id: _failed(failure) for item in items}
+            failed = await self._failed(error)
         self._keep(answers)
-        return await asyncio.to_thread(self._outcomes, items, answers, site, failure)
+        return await asyncio.to_thread(self._outcomes, items, answers, site, failed)
 
     def _outcomes(
-        self, items: Sequence[Item], answers: Mapping[str, Answer], site: Site, failure: WikiFailed | None
+        self, items: Sequence[Item], answers: Mapping[str, Answer], site: Site, otherwise: Outcome
     ) -> dict[int, Outcome]:
-        found: dict[int, Outcome] = {}
-        for item in items:
-            if item.key in answers:
-                found[item.id] = self._articles.outcome(item, answers[item.key], site)
-            elif failure is not None:
-                found[item.id] = _failed(failure)
-        return found
+        return {
+            item.id: self._articles.outcome(item, answers[item.key], site) if item.key in answers else otherwise
+            for item in items
+        }
+
+    def _kept_for(self, item: Item) -> Page | None:
+        """The page that came along before, unless the wiki has told of a newer one since."""
+        page = self._kept.pop(item.key, None)
+        return page if page is not None and item.content_hash in (None, str(page.revision)) else None
 
     def _keep(self, answers: Mapping[str, Answer]) -> None:
         for answer in answers.values():
@@ -164,11 +170,12 @@ class ByClient:
         while len(self._kept) > _KEPT_PAGES:
             self._kept.popitem(last=False)
 
-    async def _leave_alone(self, error: WikiFailed) -> None:
-        """Let nobody ask for as long as the wiki says, or longer each time that it fails."""
+    async def _failed(self, error: WikiFailed) -> Outcome:
+        """Let nobody ask for as long as the wiki says, or longer each time that it fails; and then again."""
         self._failed_in_a_row += 1
         seconds = min(2.0 ** (self._failed_in_a_row - 1), _LONGEST_HOLD_SECONDS)
         await pace.hold(self._settings.host, seconds if error.retry_after is None else error.retry_after)
+        return Retry(str(error), error.trouble, retry_after=error.retry_after, blameless=error.away)
 
 
 class ByDump:
@@ -240,7 +247,3 @@ def _standing_of(answer: Answer) -> str:
 
 def _moved_to(title: str) -> str:
     return f"another name of {title}"
-
-
-def _failed(error: WikiFailed) -> Outcome:
-    return Retry(str(error), error.trouble, retry_after=error.retry_after, blameless=error.away)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -11,7 +10,7 @@ from detent.errors import InvalidSource
 from detent.knowledge import Bounds, NewItem
 from detent.lifecycle import ARTICLE as LIFE_OF_AN_ARTICLE
 from detent.lifecycle import PASSAGE as LIFE_OF_A_PASSAGE
-from detent.sources.source import Handler, Source
+from detent.sources.source import Function, Handler, Source
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
 from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
@@ -20,7 +19,6 @@ from detent.sources.wiki.site import ARTICLES
 
 _CACHE = ".detent-cache"
 _TITLES_AT_ONCE = 50
-_HANDLER = Handler("claimed", print, label=ARTICLE, batch=True, batch_size=_TITLES_AT_ONCE, reads="links")
 _REQUESTS_AT_ONCE = 2
 """As many batches as are under way in one process: one is fetched while another is parsed and written."""
 
@@ -32,7 +30,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN)}
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
-        handlers = [replace(_HANDLER, function=by_client.load, concurrency=_REQUESTS_AT_ONCE)]
+        handlers = [_handler(by_client.load, concurrency=_REQUESTS_AT_ONCE)]
         return Source(
             name,
             lifecycles,
@@ -45,10 +43,23 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
         )
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
-    handlers = [replace(_HANDLER, function=by_dump.load, concurrency=1, computes=True)]
+    handlers = [_handler(by_dump.load, concurrency=1, computes=True)]
     discover = _seeds(given) if given.seeds else _all_of(dump)
     refresh = {ARTICLE: by_dump.standing}
     return Source(name, lifecycles, handlers, discover, given.language, bounds=bounds, refresh=refresh)
+
+
+def _handler(function: Function, *, concurrency: int, computes: bool = False) -> Handler:
+    return Handler(
+        "claimed",
+        function,
+        label=ARTICLE,
+        batch=True,
+        batch_size=_TITLES_AT_ONCE,
+        concurrency=concurrency,
+        reads="links",
+        computes=computes,
+    )
 
 
 def dump_of(given: WikiSettings) -> Dump:
