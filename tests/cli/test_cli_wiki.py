@@ -75,9 +75,19 @@ def test_it_goes_on_with_more_links_of_each_article(
     assert {item["key"] for item in listed["items"]} == {"Owl", "Mouse", "Forest"}
 
 
+def test_when_the_target_is_reached_all_is_done_and_the_others_are_told(
+    said: Callable[..., Result], ran: Callable[..., Result], wiki: WikiServer
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
+    result = ran("run")
+    assert result.returncode == 0
+    assert "items are done; 1 more item is beyond what was asked for." in result.stdout
+
+
 @pytest.mark.parametrize(
     ("seed", "told"),
     [
+        ("Owll", "Owll: "),
         ("Owll", "Did you mean 'Owl'"),
         ("Mercury", "Mercury is a disambiguation page. Did you mean 'Owl' or 'Mouse'?"),
         ("a[b", "Nothing was added."),

@@ -295,7 +295,7 @@ class AsyncDetent:
         unfinished = sum(
             count for kind, state, count in counted if state in kind.lifecycle.waiting | kind.lifecycle.working
         )
-        return Report(completed, failed, left.later, left.first_due, waiting=unfinished - left.later)
+        return Report(completed, failed, left.later, left.first_due, waiting=unfinished - left.later - left.held_back)
 
     async def _counted(self, kinds: Iterable[Kind]) -> list[tuple[Kind, str, int]]:
         by_name = {(kind.source, kind.label): kind for kind in kinds}

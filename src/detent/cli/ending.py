@@ -51,7 +51,7 @@ def _finished(
     if left.later and left.first_due:
         sentences.append(f"{waiting(left.later, left.first_due)}: `detent run` tries again then")
     sentences += _neglected(counts, duties)
-    rest = total - done - failed - left.later
+    rest = total - done - failed - left.later - left.held_back
     if not sentences and rest:
         sentences.append(
             f"{number(rest)} of {counted(total, 'item')} {_are(rest)} left: `detent run` goes on with them"
@@ -62,9 +62,10 @@ def _finished(
         f"{counted(each.of(WAITING), 'item')} of {each.kind} left, whose source is in none of this run's modules"
         for each in others
     ]
+    beyond = f"{counted(left.held_back, 'more item')} {_are(left.held_back)} beyond what was asked for"
     if sentences:
-        return Ending(". ".join(sentences), SOME_FAILED if failed else SOME_LEFT)
-    return Ending(f"{_all_done(total)}.", ALL_DONE)
+        return Ending(". ".join([*sentences, *[beyond] * bool(left.held_back)]), SOME_FAILED if failed else SOME_LEFT)
+    return Ending(f"{_all_done(total - left.held_back)}{f'; {beyond}' if left.held_back else ''}.", ALL_DONE)
 
 
 def _all_done(total: int, whose: str = "") -> str:

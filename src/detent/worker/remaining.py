@@ -27,6 +27,8 @@ class Remaining:
     first_due: datetime | None
     due_seconds: float | None = None
     """How long it is until then, by the database's clock."""
+    held_back: int = 0
+    """How many are not to be done, because as many are as there may be."""
 
     @property
     def nothing(self) -> bool:
@@ -41,13 +43,14 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
     later, first_due, due_seconds = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
-    shut_out = [await store.bounds.shut_out(kind) for kind, stage in places if _is_bounded(kind, stage)]
+    held_back = sum([await store.bounds.shut_out(kind) for kind, stage in places if _is_bounded(kind, stage)])
     return Remaining(
-        now=max(0, sum(counts.get(place, 0) for place in waiting) - later - sum(shut_out)),
+        now=max(0, sum(counts.get(place, 0) for place in waiting) - later - held_back),
         working=sum(counts.get(place, 0) for place in working),
         later=later,
         first_due=first_due,
         due_seconds=due_seconds,
+        held_back=held_back,
     )
 
 

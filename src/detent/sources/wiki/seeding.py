@@ -78,7 +78,7 @@ def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> str:
     """Take a title for a seed; returns what is wrong with it, '' if nothing is."""
     page = answer.page if isinstance(answer, Moved) else answer
     if isinstance(page, Absent):
-        return page.reason.rstrip(".") + "."
+        return f"{asked}: {page.reason.rstrip('.')}."
     title = page.title if isinstance(page, Page) else answer.title if isinstance(answer, Moved) else asked
     if isinstance(page, Page) and (fault := _no_article(page, site)):
         return fault
