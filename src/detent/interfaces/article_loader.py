@@ -108,7 +108,10 @@ class ArticleLoader:
     async def _taken(self, title: str) -> Item | None:
         store = self.conn.asynchronous.store
         kind = await store.kinds.get(self._source, LABEL)
-        [row] = await store.steering.find([(kind, title)])
+        found = await store.steering.find([(kind, title)])
+        if not found:
+            raise DetentError(f"{title} is deeper than the articles of {self._source} may be.")
+        [row] = found
         if row.state in ARTICLE.working:
             return None
         owner = worker_name(role="loader")

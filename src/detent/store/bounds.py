@@ -37,11 +37,11 @@ class Boundaries:
             before = (await self._kinds.read(connection, kind.id)).bounds
             named = {"kind": kind.id, "depth": bounds.depth, "most": bounds.most, "state": bounds.state}
             await fetch(connection, "set_bounds", named)
-            waiting = sorted(kind.lifecycle.waiting)
             if before.depth is not None and (bounds.depth is None or bounds.depth > before.depth):
-                await fetch(connection, "note_frontier", named | {"depth": before.depth, "waiting": waiting})
+                states = _finding(kind, bounds)
+                await fetch(connection, "note_frontier", named | {"depth": before.depth, "states": states})
             named |= {"waiting": kind.lifecycle.initial}
-            if before.most is None and bounds.most is not None:
+            if bounds.most is not None and (before.most is None or bounds.most < before.most):
                 await fetch(connection, "hold_back", named)
             if before.most is not None and bounds.most is None:
                 await fetch(connection, "let_in", named | {"limit": _ALL})
@@ -49,12 +49,13 @@ class Boundaries:
 
     async def look_again(self, kind: Kind) -> None:
         """Send all that was done round again, because more of what it finds counts now."""
-        waiting = sorted(kind.lifecycle.waiting)
-        await self._database.fetch("note_frontier", {"kind": kind.id, "depth": 0, "waiting": waiting})
+        named = {"kind": kind.id, "depth": 0, "states": _finding(kind, kind.bounds)}
+        await self._database.fetch("note_frontier", named)
 
     async def let_in(self, kinds: Iterable[Kind], limit: int) -> None:
         """Make sure that so many items of each bounded kind can be claimed, as far as there is room for them."""
-        for kind in kinds:
+        for known in kinds:
+            kind = await self._kinds.by_id(known.id)
             if kind.bounds.most is None or (await self._look(kind)).ready >= limit:
                 continue
             async with self._database.transaction() as connection:
@@ -89,6 +90,13 @@ class Boundaries:
 
     async def _look(self, kind: Kind, *, counted: bool = False) -> Any:
         return (await self._database.fetch("room", _asked(kind, counted=counted)))[0]
+
+
+def _finding(kind: Kind, bounds: Bounds) -> list[str]:
+    """The states of items that have found what there is to find."""
+    lifecycle = kind.lifecycle
+    done = set(lifecycle.states) - lifecycle.waiting - lifecycle.working - lifecycle.failures
+    return [bounds.state] if bounds.state else sorted(done)
 
 
 def _asked(kind: Kind, *, counted: bool = False) -> dict[str, Any]:

@@ -38,10 +38,9 @@ class Duty:
         return self.handler.function if isinstance(self.handler.function, Embedder) else None
 
     @cached_property
-    def bounded(self) -> list[Kind]:
-        """The kinds of which not all items may be taken: they have to be let in first."""
-        first = [kind for kind in self.kinds if kind.lifecycle.initial == self.stage.waiting]
-        return [kind for kind in first if kind.bounds.most is not None]
+    def beginning(self) -> list[Kind]:
+        """The kinds whose items begin here, and may have to be let in first."""
+        return [kind for kind in self.kinds if kind.lifecycle.initial == self.stage.waiting]
 
     @property
     def superseded(self) -> bool:

@@ -37,8 +37,8 @@ class Remaining:
 
 async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     """What is left to do for these duties, apart from paused sources."""
-    paused = {kind.id for kind in await store.kinds.select() if kind.paused}
-    places = [(kind, duty.stage) for duty in all_duties for kind in duty.kinds if kind.id not in paused]
+    known = {kind.id: kind for kind in await store.kinds.select() if not kind.paused}
+    places = [(known[kind.id], duty.stage) for duty in all_duties for kind in duty.kinds if kind.id in known]
     waiting = {(kind.source, kind.label, stage.waiting) for kind, stage in places}
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}

@@ -9,7 +9,7 @@ from detent.sources.wiki.site import ARTICLES, Title
 from detent.sources.wiki.wikitext.article import Article, Link
 
 _LISTS = re.compile(
-    r"(?:Lists? of|Index of|Outline of|Liste (?:der|des|von|d[eu]|du)|Listes? |Lista (?:de|di|över)|Lijst van|Anexo:|"
+    r"(?:Lists? of|Liste (?:der|des|von|d[eu]|du)|Listes? |Lista (?:de|di|över)|Lijst van|Anexo:|"
     r"Список|Списки)\b",
     re.IGNORECASE,
 )
@@ -19,8 +19,8 @@ _DISAMBIGUATION = re.compile(
     re.IGNORECASE,
 )
 _DISAMBIGUATING = re.compile(
-    r"(?:disambig.*|dab|hndis|geodis|begriffsklärung|bkl|homonymie|desambiguaci[óo]n|desambigua[çc][ãa]o|"
-    r"disambigua|dp|неоднозначность|förgrening)",
+    r"(?:disambig(?:uation)?(?: page)?|dab|hndis|geodis|(?:school|place|human name|number) disambiguation|"
+    r"begriffsklärung|homonymie|desambiguaci[óo]n|desambigua[çc][ãa]o|disambigua|неоднозначность|förgrening)",
     re.IGNORECASE,
 )
 _SEE_ALSO = frozenset(

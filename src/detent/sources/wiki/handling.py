@@ -57,8 +57,8 @@ class Articles:
                 return self._loaded(item, answer, site)
             case Moved():
                 return self._moved(item, answer, site)
-            case Absent() if item.node is not None and answer.trouble is Trouble.NOT_FOUND:
-                return Done(emptied=True, content_hash=_MISSING, to=OTHERWISE, note=answer.reason)
+            case Absent() if answer.trouble is Trouble.NOT_FOUND:
+                return _no_article(item, answer.reason, answer.trouble, _MISSING)
             case Absent():
                 return Failed(answer.reason, answer.trouble)
 
@@ -66,10 +66,12 @@ class Articles:
         if page.namespace != ARTICLES:
             return Failed(f"{page.title} is no article.", Trouble.REJECTED)
         if page.model != "wikitext":
-            return Failed(f"{page.title} is written in {page.model}, not in wikitext.", Trouble.REJECTED)
+            reason = f"{page.title} is written in {page.model}, not in wikitext."
+            return _no_article(item, reason, Trouble.REJECTED, str(page.revision))
         article = parse(page.text, site)
         if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
-            return Failed(f"{page.title} is a disambiguation page.", Trouble.REJECTED)
+            reason = f"{page.title} is a disambiguation page."
+            return _no_article(item, reason, Trouble.REJECTED, str(page.revision))
         if self._hidden is not None:
             page = replace(page, hidden=self._hidden(article.categories))
         categories = nodes.visible(page, article)
@@ -89,7 +91,8 @@ class Articles:
         """The title is another name of an article, which is as near as this one."""
         target = site.title(moved.title)
         if target is None or target.namespace != ARTICLES or target.interwiki:
-            return Failed(f"It leads to {moved.title}, which is no article.", Trouble.REJECTED)
+            reason = f"It leads to {moved.title}, which is no article."
+            return _no_article(item, reason, Trouble.REJECTED, _moved_to(moved.title))
         found = [NewItem(target.text, ARTICLE, item.priority)]
         standing = _moved_to(target.text)
         return Done(alias_of=target.text, found=found, content_hash=standing, to=OTHERWISE, note=standing)
@@ -173,9 +176,9 @@ class ByClient:
     async def _failed(self, error: WikiFailed) -> Outcome:
         """Let nobody ask for as long as the wiki says, or longer each time that it fails; and then again."""
         self._failed_in_a_row += 1
-        seconds = min(2.0 ** (self._failed_in_a_row - 1), _LONGEST_HOLD_SECONDS)
+        seconds = min(2.0 ** min(self._failed_in_a_row - 1, 10), _LONGEST_HOLD_SECONDS)
         await pace.hold(self._settings.host, seconds if error.retry_after is None else error.retry_after)
-        return Retry(str(error), error.trouble, retry_after=error.retry_after, blameless=error.away)
+        return Retry(str(error), error.trouble, error.retry_after, alone=not error.away, blameless=error.away)
 
 
 class ByDump:
@@ -231,6 +234,14 @@ def client_of(settings: WikiSettings, agent: str) -> Client:
         await pace.turn(settings.host, math.inf if per_minute is None else per_minute)
 
     return Client(settings.api or "", agent, turn)
+
+
+def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Outcome:
+    """What is no article fails; but if it was one before, or another name of one, that leaves the graph, and it is
+    asked for again when it stands otherwise."""
+    if item.content_hash is None:
+        return Failed(reason, trouble)
+    return Done(emptied=True, content_hash=standing, to=OTHERWISE, note=reason)
 
 
 def _standing(revision: Revision) -> str:

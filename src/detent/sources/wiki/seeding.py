@@ -22,13 +22,12 @@ class Seeds:
     """Titles as the wiki writes them, each once. `notes` say what was taken for another one; `faults` what is no
     article, with what may have been meant."""
 
-    titles: list[str] = field(default_factory=list)
+    titles: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
     def add(self, title: str) -> None:
-        if title not in self.titles:
-            self.titles.append(title)
+        self.titles[title] = None
 
 
 @dataclass(frozen=True)

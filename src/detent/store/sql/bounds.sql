@@ -12,7 +12,7 @@ UPDATE kind SET depth = %(depth)s, most = %(most)s, most_state = %(state)s WHERE
 -- Items at rest that are as deep as items could be: what they find counts from now on, so they go round again.
 INSERT INTO nearer (item_id, priority)
 SELECT item_id, priority FROM place
-WHERE kind_id = %(kind)s AND state <> ALL (%(waiting)s::text[]) AND priority >= %(depth)s;
+WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]) AND priority >= %(depth)s;
 
 -- name: hold_back
 -- Lets items that have nothing yet, and wait for their first try, wait until they are let in.

@@ -48,11 +48,8 @@ class Connection:
         self._turn = turn
         self._timeout_seconds = timeout_seconds
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
-        self._client = httpx.AsyncClient(
-            headers=[(b"User-Agent", name.encode(errors="replace"))],
-            timeout=timeout_seconds,
-            limits=httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30),
-        )
+        self._headers = [(b"User-Agent", name.encode(errors="replace"))]
+        self._client = self._new()
 
     @property
     def address(self) -> str:
@@ -71,11 +68,21 @@ class Connection:
             reply = await self._exchange(parameters)
         if reply.status != httpx.codes.OK:
             raise self._refused(reply)
-        answer = self._decoded(reply)
+        try:
+            answer = self._decoded(reply)
+        except WikiFailed:
+            # More may come on that connection, which would be taken for the next answer.
+            damaged, self._client = self._client, self._new()
+            await damaged.aclose()
+            raise
         failure = failed_answer(self.address, answer, reply.headers)
         if failure is not None:
             raise failure
         return answer
+
+    def _new(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30)
+        return httpx.AsyncClient(headers=self._headers, timeout=self._timeout_seconds, limits=limits)
 
     async def aclose(self) -> None:
         await self._client.aclose()

@@ -27,6 +27,9 @@ _LONGEST_PAGE = 16_384
 _MARKUP = re.compile(r"<(?:script|style|head)\b.*?</(?:script|style|head)\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 _AGENT = re.compile(r"user.?agent|robot policy", re.IGNORECASE)
 
+_OF_THE_WIKI = (Trouble.RATE_LIMITED, Trouble.FORBIDDEN, Trouble.REJECTED)
+"""Trouble that the API itself has, or with whoever asks: no title can be to blame for it."""
+_AWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
 _NOT_NOW = ("maxlag", "readonly")
 _BY_CODE = {
     "maxlag": Trouble.SERVER,
@@ -57,7 +60,7 @@ class WikiFailed(DetentError):
     ) -> None:
         super().__init__(f"The wiki {address} {what.rstrip('.')}.")
         self.trouble, self.retry_after, self.code = trouble, retry_after, code
-        self.away = trouble is Trouble.RATE_LIMITED or code in _NOT_NOW
+        self.away = trouble in _OF_THE_WIKI or code in _NOT_NOW
         self.answered: Mapping[str, Any] = {}
 
 
@@ -75,7 +78,7 @@ def refused(address: str, status: int, headers: Mapping[str, str], body: bytes) 
         refusal = f"{_WHO} It said {name}" if anonymous else f"refused with {name}"
         what, trouble = f"{refusal}: {said}" if said else refusal, classify_status(status)
     failure = WikiFailed(address, what, trouble, retry_after=_wait(headers))
-    failure.away |= status == HTTPStatus.SERVICE_UNAVAILABLE
+    failure.away |= status in _AWAY
     return failure
 
 

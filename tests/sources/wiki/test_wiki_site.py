@@ -1,0 +1,60 @@
+"""How a wiki spells titles: what is one, what is none, and which spellings are the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from detent.sources.wiki.site import Site
+
+SITE = Site(interwikis=frozenset({"wikipedia"}))
+
+
+def _spelled(written: str) -> str | None:
+    title = SITE.title(written)
+    return title.text if title else None
+
+
+@pytest.mark.parametrize(
+    "title", ["B &copy C", "A &notable owl", "Q&A", "AT&T", "100%", "50% more", "&amp", "Owl:", "A:B:C", "...", "A;B"]
+)
+def test_a_title_is_itself(title: str) -> None:
+    assert _spelled(title) == title
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("&eacute;tat", "État"),
+        ("&#xe9;tat", "État"),
+        ("R&#38;D", "R&D"),
+        ("&copy; of it", "© of it"),
+        ("A&#776;pfel", "Äpfel"),
+        ("%C3%84pfel", "Äpfel"),
+    ],
+)
+def test_what_an_entity_stands_for_is_a_part_of_the_title(written: str, expected: str) -> None:
+    assert _spelled(written) == expected
+
+
+@pytest.mark.parametrize("written", ["&nosuch;", "&notit;", "A&ü;", "&#9999999;", "&#x110000;"])
+def test_what_looks_like_an_entity_and_is_none_is_no_title(written: str) -> None:
+    assert _spelled(written) is None
+
+
+@pytest.mark.parametrize("written", [":::Owl", "Category::x", "Talk:Category:x", "Talk:wikipedia:x", "Talk:Talk:x"])
+def test_prefixes_that_do_not_go_together_are_no_title(written: str) -> None:
+    assert _spelled(written) is None
+
+
+def test_a_colon_says_that_it_is_a_link_and_another_that_it_is_an_article() -> None:
+    assert _spelled(":owl") == _spelled("::owl") == _spelled(" : : owl") == "Owl"
+    assert _spelled("Talk:No:x") == "Talk:No:x"
+    assert SITE.title("wikipedia::owl") == SITE.title("Wikipedia: owl")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("öl", "Öl"), ("ёж", "Ёж"), ("ǆ", "Ǆ"), ("ᾳ", "ᾼ"), ("ßa", "ßa"), ("ﬁa", "ﬁa"), ("საქართველო", "საქართველო")],
+)
+def test_the_first_letter_is_a_capital_if_wikipedia_has_one_for_it(written: str, expected: str) -> None:
+    assert _spelled(written) == expected
