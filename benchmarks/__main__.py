@@ -20,6 +20,7 @@ from benchmarks import (
     quiet,
     ranking,
     throughput,
+    wiki,
     wikitext,
 )
 from benchmarks.figures import Figure, write
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[Tell], list[Figure]]] = {
     "files": folders.measure,
     "code": codebase.measure,
     "wikitext": wikitext.measure,
+    "wiki": wiki.measure,
 }
 
 

@@ -1,0 +1,147 @@
+"""Detent at work on a wiki, in one process or several, from when all are ready until all have ended."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+import psycopg
+
+from benchmarks.taken import Taken, taking
+from detent.application.discovery import discover
+from detent.configuration import load
+from detent.sources import Source
+from detent.sources.wiki.nodes import ARTICLE
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.source import make
+from detent.store import Store
+from detent.worker.duty import declare
+from detent.worker.in_process import work_here
+from detent.worker.memory import collect_seldom
+
+NAME = "wiki"
+MEETING_LIMIT_S = 120.0
+
+Meet = Callable[[], object]
+"""Waits until all others are ready too."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What each process does: the wiki, and whether texts are embedded too. `flags` are settings of the worker."""
+
+    wiki: WikiSettings
+    embedding: bool = False
+    flags: Mapping[str, object] | None = None
+
+
+def in_processes(conninfo: str, work: Callable[..., None], *given: Any, processes: int = 1) -> Taken:
+    """What `work(conninfo, *given, meet)` takes in so many processes, from when they meet until all have ended."""
+    spawning = multiprocessing.get_context("spawn")
+    ready = spawning.Barrier(processes + 1, timeout=MEETING_LIMIT_S)
+    crew = [spawning.Process(target=work, args=(conninfo, *given, ready.wait)) for _ in range(processes)]
+    for process in crew:
+        process.start()
+    ready.wait()
+    made_ready = sum(_processor(process.pid) for process in crew)
+    with taking(conninfo) as taken:
+        for process in crew:
+            process.join()
+    taken.processor -= made_ready
+    if any(process.exitcode for process in crew):
+        raise RuntimeError("A process of the benchmark failed; what it said stands above.")
+    return taken
+
+
+@contextmanager
+def on_processors(server: str, number: int | None) -> Iterator[None]:
+    """Keep the server, and all processes that are started in the block, on so many processors; None for all."""
+    held = [psutil.Process(), *_processes_of(server)] if number is not None else []
+    everywhere = [process.cpu_affinity() for process in held]
+    try:
+        for process in held:
+            process.cpu_affinity(sorted(os.sched_getaffinity(0))[:number])
+        yield
+    finally:
+        for process, before in zip(held, everywhere, strict=True):
+            with suppress(psutil.NoSuchProcess):
+                process.cpu_affinity(before)
+
+
+def find(conninfo: str, job: Job, meet: Meet) -> None:
+    """In a process: let the wiki name its articles."""
+
+    async def finding() -> None:
+        source = make(NAME, job.wiki.as_data())
+        async with Store(conninfo) as store:
+            await declare(store, [source])
+            meet()
+            found = await discover(store, [source])
+            if found.failure is not None:
+                raise found.failure
+
+    asyncio.run(finding())
+
+
+def work(conninfo: str, job: Job, meet: Meet) -> None:
+    """In a process: a worker until nothing is left, so that all texts can be searched for by their words."""
+
+    async def working() -> None:
+        collect_seldom()
+        source = make(NAME, job.wiki.as_data())
+        settings = load(None, flags=job.flags)
+        async with Store(conninfo) as store:
+            await declare(store, [source])
+            served = source if job.embedding else _without_embedding(source)
+            async with work_here(store, [served], settings) as worker:
+                meet()
+                await worker.run(until_idle=True)
+        if source.close is not None:
+            await source.close()
+
+    asyncio.run(working())
+
+
+def counts(conninfo: str) -> dict[str, int]:
+    """How many articles there are in each state."""
+
+    async def counted() -> dict[str, int]:
+        async with Store(conninfo) as store:
+            lines = await store.count_by_state()
+        return {line.state: line.count for line in lines if line.label == ARTICLE and line.count}
+
+    return asyncio.run(counted())
+
+
+def _processes_of(server: str) -> list[psutil.Process]:
+    """The server, which hands on to new processes of its own where it may run, and those that it has now."""
+    with psycopg.connect(server) as connection:
+        if not connection.info.host.startswith("/"):
+            raise RuntimeError("The server is on another machine; on how many processors it runs cannot be said.")
+        parent = psutil.Process(connection.info.backend_pid).parent()
+        return [parent, *parent.children()]
+
+
+def _processor(process: int | None) -> float:
+    """Seconds of the processor that a process and those it has started have used so far."""
+    begun = psutil.Process(process)
+    used = [each.cpu_times() for each in (begun, *begun.children(recursive=True))]
+    ended = begun.cpu_times()
+    return float(sum(each.user + each.system for each in used) + ended.children_user + ended.children_system)
+
+
+def _without_embedding(source: Source) -> Source:
+    """The source with its articles alone. Their sections are written all the same, and nobody embeds them."""
+    return Source(
+        source.name,
+        {ARTICLE: source.lifecycles[ARTICLE]},
+        source.handlers,
+        language=source.language,
+        bounds=source.bounds,
+    )
