@@ -99,10 +99,10 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
     attempt = item.attempt
     if retry.alone and not item.alone:  # it may have been a neighbour's fault, so it is not the last attempt
         attempt = min(attempt, policy.max_attempts - 1)
-    trouble = retry.trouble
+    decision = decide(retry.trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
     if retry.blameless:  # whatever it is, it may have passed when the item is tried again
-        attempt, policy, trouble = max(0, attempt - 1), replace(policy, max_attempts=attempt + 1), Trouble.UNKNOWN
-    decision = decide(trouble, max(attempt, 1), policy, retry_after=retry.retry_after, jitter=jitter)
+        attempt, patient = max(0, attempt - 1), replace(policy, max_attempts=2)
+        decision = decide(Trouble.UNKNOWN, 1, patient, retry_after=retry.retry_after, jitter=jitter)
     match decision:
         case GiveUp(why):
             return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")
