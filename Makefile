@@ -4,10 +4,10 @@ BIN := .venv/bin
 NAME ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench lock clean
+.PHONY: help setup demo test test-mediawiki check format bench lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 setup: .venv/ready ## make .venv with the pinned dependencies and the detent command
 
@@ -22,6 +22,9 @@ demo: setup ## a small source through its stages, with a worker killed on the wa
 
 test: setup ## all tests
 	$(BIN)/pytest -n 3 --dist worksteal
+
+test-mediawiki: setup ## the wiki source against a real MediaWiki, which has to be installed
+	$(BIN)/pytest --override-ini tmp_path_retention_policy=none tests/mediawiki
 
 check: setup ## format, lint, types, import direction and all tests
 	$(BIN)/ruff format --check .
