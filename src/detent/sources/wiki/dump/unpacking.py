@@ -91,11 +91,13 @@ def plain(path: Path, offset: int = 0, first: int = PIECE) -> Iterator[bytes]:
 
 def _ahead(coming: Iterator[bytes]) -> Iterator[bytes]:
     """The same pieces, of which the next one is made in a thread while one is used."""
-    with ThreadPoolExecutor(1) as pool:
+    # Without `with`: who leaves this half read may be the garbage collector, at a moment when nothing may wait for a
+    # thread. The threads of a pool that is gone end by themselves.
+    pool = ThreadPoolExecutor(1)
+    future = pool.submit(next, coming, b"")
+    while piece := future.result():
         future = pool.submit(next, coming, b"")
-        while piece := future.result():
-            future = pool.submit(next, coming, b"")
-            yield piece
+        yield piece
 
 
 def _gunzipped(path: Path) -> Iterator[bytes]:
@@ -133,7 +135,8 @@ class Stream:
 
 def streams(path: Path) -> Iterator[Stream]:
     """The streams of a bz2 file in order. Each has to be read to its end before the next one is asked for."""
-    with opened(path) as file, ThreadPoolExecutor(_THREADS) as pool:
+    pool = ThreadPoolExecutor(_THREADS)  # its threads end by themselves when nobody goes on here: see _ahead
+    with opened(path) as file:
         waiting: deque[tuple[int, Future[_Unpacking]]] = deque()
         start = 0
         while start < os.fstat(file.fileno()).st_size or waiting:
