@@ -29,8 +29,16 @@ def _plain(values: list[str | None]) -> str | None:
 
 
 def documents(values: Iterable[Mapping[str, Any]]) -> str:
-    """JSON documents, most of which say nothing."""
-    return "{" + ",".join(_quoted(json.dumps(dict(value))) if value else '"{}"' for value in values) + "}"
+    """JSON documents, most of which say nothing, or are the very one before."""
+    written = ['"{}"']
+    before: Mapping[str, Any] = {}
+    for value in values:
+        if value is not before:
+            written.append(_quoted(json.dumps(dict(value))) if value else '"{}"')
+            before = value
+        else:
+            written.append(written[-1])
+    return "{" + ",".join(written[1:]) + "}"
 
 
 def _quoted(value: str) -> str:

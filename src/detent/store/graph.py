@@ -82,9 +82,9 @@ class Graph:
         """Raise if the outcome names a kind of item that nobody has declared, or a state it cannot be born in."""
         for label in {child.label for child in done.children or ()} | {each.label for each in _aliases(done)}:
             await self._kinds.get(item.source, label)
-        await self._kinds_of([(item, target) for target in _targets(done)])
+        kinds = await self._kinds_of([(item, _targets(done))])
         for new in done.found:
-            birth_state(await self._kind(item, new), new)
+            birth_state(kinds[_name(item, new)], new)
 
     async def hold(self, connection: Connection, produced: Produced, tokens: Sequence[int]) -> Family:
         """Hold what belongs to items, before they are settled, all under these tokens, and anything is written.
@@ -122,10 +122,8 @@ class Graph:
     async def _foreign(self, produced: Produced) -> list[Kind]:
         """The kinds of other sources that outcomes name."""
         foreign = [
-            (item, target)
+            (item, [target for target in _targets(done) if target.source not in (None, item.source)])
             for item, done in produced
-            for target in _targets(done)
-            if target.source not in (None, item.source)
         ]
         return list((await self._kinds_of(foreign)).values())
 
@@ -149,12 +147,13 @@ class Graph:
 
     async def _shared(self, produced: Produced) -> New:
         """What others may add at the same moment. It is added late: they wait until this transaction has ended."""
+        kinds = await self._kinds_of((item, [*done.mentions, *done.found]) for item, done in produced)
         mentioned = [
-            (kind := await self._kind(item, mention), _born(kind, mention.key, mention.node))
+            (kind := kinds[_name(item, mention)], _born(kind, mention.key, mention.node))
             for item, done in produced
             for mention in done.mentions
         ]
-        return [*mentioned, *[(await self._kind(item, new), new) for item, done in produced for new in done.found]]
+        return [*mentioned, *[(kinds[_name(item, new)], new) for item, done in produced for new in done.found]]
 
     def _plan(self, produced: Produced, offspring: Sequence[Offspring], family: Family) -> Plan:
         plan = Plan()
@@ -190,10 +189,11 @@ class Graph:
             )
 
     async def _write_mentions(self, connection: Connection, produced: Produced) -> None:
+        kinds = await self._kinds_of((item, done.mentions) for item, done in produced)
         named: dict[tuple[int, str], Mention] = {}
         for item, done in produced:
             for mention in done.mentions:
-                named.setdefault(((await self._kind(item, mention)).id, mention.key), mention)
+                named.setdefault((kinds[_name(item, mention)].id, mention.key), mention)
         if named:
             found = await fetch(connection, "find", asked_by_name(list(named)))
             lines = [Line(row.id, node := named[row.kind_id, row.key].node, node.content_hash) for row in found]
@@ -206,21 +206,18 @@ class Graph:
     ) -> None:
         if links:
             await fetch(connection, "drop_references", {"ids": arrays.integers(number for _, number, _ in links)})
-        lines = [
-            (item, number, position, reference)
-            for item, number, references in links
-            for position, reference in enumerate(references)
-        ]
-        if not lines:
+        written = [reference for *_, references in links for reference in references]
+        if not written:
             return
-        kinds = await self._kinds_of([(item, reference) for item, _, _, reference in lines])
+        kinds = await self._kinds_of((item, references) for item, _, references in links)
+        targets = (kinds[_name(item, each)].id for item, _, references in links for each in references)
         parameters = {
-            "ids": arrays.integers(number for _, number, _, _ in lines),
-            "positions": arrays.integers(position for _, _, position, _ in lines),
-            "types": arrays.texts(reference.type for *_, reference in lines),
-            "kinds": arrays.integers(kinds[_name(item, reference)].id for item, _, _, reference in lines),
-            "keys": arrays.texts(reference.key for *_, reference in lines),
-            "properties": arrays.documents(reference.properties for *_, reference in lines),
+            "ids": arrays.integers(number for _, number, references in links for _ in references),
+            "positions": arrays.integers(position for *_, references in links for position in range(len(references))),
+            "types": arrays.texts([each.type for each in written]),
+            "kinds": arrays.integers(targets),
+            "keys": arrays.texts([each.key for each in written]),
+            "properties": arrays.documents(each.properties for each in written),
         }
         await fetch(connection, "write_references", parameters)
 
@@ -245,12 +242,10 @@ class Graph:
         ]
         return [*own, *(each.name for each in offspring)]
 
-    async def _kind(self, item: Item, target: Target) -> Kind:
-        return await self._kinds.get(*_name(item, target))
-
-    async def _kinds_of(self, targets: Iterable[tuple[Item, Target]]) -> dict[tuple[str, str], Kind]:
+    async def _kinds_of(self, named: Iterable[tuple[Item, Iterable[Target]]]) -> dict[tuple[str, str], Kind]:
         """The kinds of what items name, each looked up once: there are many, and of few kinds."""
-        return {name: await self._kinds.get(*name) for name in {_name(item, target) for item, target in targets}}
+        names = {(target.source or item.source, target.label) for item, targets in named for target in targets}
+        return {name: await self._kinds.get(*name) for name in names}
 
 
 def _name(item: Item, target: Target) -> tuple[str, str]:

@@ -190,23 +190,24 @@ def _check_node(what: str, node: Node) -> None:
 
 def _check_references(what: str, references: Sequence[Reference]) -> None:
     _require_type(what, references, Sequence)
+    checked = None
     for reference in references:
-        if _is_plain(reference):
-            continue
-        _require_type("a reference", reference, Reference)
-        _require_type("a reference's label", reference.label, str)
-        _require_type("a reference's source", reference.source, str | None)
-        check_text("a reference's type", reference.type)
-        check_key(f"the key of a reference to a {reference.label}", reference.key)
-        check_properties("a reference's properties", reference.properties)
+        if not _is_plain(reference):
+            _require_type("a reference", reference, Reference)
+            _require_type("a reference's label", reference.label, str)
+            _require_type("a reference's source", reference.source, str | None)
+            check_text("a reference's type", reference.type)
+            check_key(f"the key of a reference to a {reference.label}", reference.key)
+        if reference.properties and reference.properties is not checked:
+            check_properties("a reference's properties", reference.properties)
+            checked = reference.properties
 
 
 def _is_plain(reference: Reference) -> bool:
-    """Whether there is nothing to be said against a reference at first glance. Nearly all are like this, and there may
-    be millions."""
+    """Whether there is nothing to be said against what a reference names at first glance. Nearly all are like this, and
+    there may be millions."""
     return (
         type(reference) is Reference
-        and not reference.properties
         and reference.source is None
         and type(reference.label) is str
         and _is_plain_text(reference.type)

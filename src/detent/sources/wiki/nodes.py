@@ -20,6 +20,7 @@ VERSION = 1
 """Another number whenever something else is made of the same page."""
 
 _LONGEST_HEADING = 200
+_OF_CATEGORIES = {"link_type": "category"}
 
 
 def stamp(revision: str | int | None, passage_size: int) -> str:
@@ -47,15 +48,15 @@ def visible(page: Page, article: Article) -> list[str]:
 
 def links(article: Article, categories: Sequence[str]) -> list[Reference]:
     """What the article refers to: other articles in the order in which they are named, and its categories."""
-    sections = article.sections
-    found = []
-    for link in followed(article):
-        section = sections[link.section].title
-        see_also = is_see_also(section)
-        about = {"link_type": "see_also" if see_also else "internal", **({"section": section} if section else {})}
-        found.append(Reference(LINKS_TO, ARTICLE, link.title.text, properties=about))
-    named = (Reference(IN_CATEGORY, CATEGORY, name, properties={"link_type": "category"}) for name in categories)
-    return [*found, *named]
+    about = [_of_links_in(section) for section in article.sections]
+    found = [Reference(LINKS_TO, ARTICLE, link.title.text, None, about[link.section]) for link in followed(article)]
+    return [*found, *(Reference(IN_CATEGORY, CATEGORY, name, None, _OF_CATEGORIES) for name in categories)]
+
+
+def _of_links_in(section: Section) -> dict[str, str]:
+    """What is said of all links in a section. They share it, so that it is looked at and written once."""
+    link_type = "see_also" if is_see_also(section.title) else "internal"
+    return {"link_type": link_type, "section": section.title} if section.title else {"link_type": link_type}
 
 
 def category(name: str) -> Mention:

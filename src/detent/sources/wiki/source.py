@@ -19,8 +19,8 @@ from detent.sources.wiki.site import ARTICLES
 
 _CACHE = ".detent-cache"
 _TITLES_AT_ONCE = 50
-_REQUESTS_AT_ONCE = 2
-"""As many batches as are under way in one process: one is fetched while another is parsed and written."""
+_BATCHES_AT_ONCE = 4
+"""As many as are under way in one process: while some are fetched, others are parsed and written."""
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Source:
@@ -30,7 +30,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN)}
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
-        handlers = [_handler(by_client.load, concurrency=_REQUESTS_AT_ONCE)]
+        handlers = [_handler(by_client.load, concurrency=_BATCHES_AT_ONCE)]
         return Source(
             name,
             lifecycles,

@@ -8,7 +8,7 @@ SELECT add_items(%(kind)s, %(initial)s, %(keys)s, %(states)s, %(priorities)s, %(
 -- Items by kind and key.
 SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.content_hash, item.token
 FROM unnest(%(kinds)s::integer[], %(keys)s::text[]) AS asked (kind_id, key)
-JOIN item ON item.kind_id = asked.kind_id AND item.key = asked.key
+CROSS JOIN LATERAL (SELECT * FROM item WHERE item.kind_id = asked.kind_id AND item.key = asked.key LIMIT 1) AS item
 ORDER BY item.id;
 
 -- name: keys_in

@@ -23,14 +23,23 @@ DELETE FROM text_change
 WHERE ctid = ANY (ARRAY (SELECT place FROM summed WHERE before < %(bytes)s))
 RETURNING text_id, gone;
 
--- name: text_vectors
--- The words of new texts; those that are gone already are left out.
-SELECT item.kind_id, node.text_id,
-       tsvectorsend(text_words(text_kind.language, node.title, node.text)) AS vector
+-- name: texts_to_index
+-- New texts; of those that are long, their words as PostgreSQL reads them. Those that are gone already are left out.
+SELECT item.kind_id, node.text_id, text_kind.language,
+       CASE WHEN size.bytes < %(long)s THEN node.title || ' ' || node.text END AS content,
+       CASE WHEN size.bytes >= %(long)s THEN tsvectorsend(text_words(text_kind.language, node.title, node.text)) END
+           AS vector
 FROM unnest(%(texts)s::bigint[]) AS new (text_id)
 JOIN node ON node.text_id = new.text_id
 JOIN item ON item.id = node.item_id
-JOIN text_kind ON text_kind.kind_id = item.kind_id;
+JOIN text_kind ON text_kind.kind_id = item.kind_id
+CROSS JOIN LATERAL (SELECT octet_length(node.title) + octet_length(node.text) AS bytes) AS size
+ORDER BY node.text_id;
+
+-- name: word_vectors
+-- The lexemes of words, in the order in which these are asked for.
+SELECT tsvectorsend(text_words(%(language)s, '', asked.word)) AS vector
+FROM unnest(%(words)s::text[]) WITH ORDINALITY AS asked (word, number) ORDER BY asked.number;
 
 -- name: write_text_block
 -- A new block, without its postings.

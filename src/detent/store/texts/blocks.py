@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from detent.store.texts import ranking
-from detent.store.texts.lexemes import Integers, Occurrences, lengths
+from detent.store.texts.lexemes import Integers, Occurrences, lengths, used
 from detent.store.texts.ranking import saturation
 
 MOST_TEXTS = 65_536
@@ -112,15 +112,7 @@ def _together(parts: Sequence[Part], ordinals: Integers) -> Occurrences:
         columns.append((term[alive], ordinal[alive], entries["times"][alive].astype(np.int64)))
         before += len(part.block.texts)
     term, text, times = (np.concatenate(column) for column in zip(*columns, strict=True))
-    return _without_unused(list(numbers), term, text, times)
-
-
-def _without_unused(terms: list[bytes], term: Integers, text: Integers, times: Integers) -> Occurrences:
-    """The words that only the dead had are forgotten."""
-    used = np.zeros(len(terms), np.bool_)
-    used[term] = True
-    numbers = np.cumsum(used) - 1
-    return Occurrences([terms[number] for number in np.flatnonzero(used).tolist()], numbers[term], text, times)
+    return used(list(numbers), term, text, times)
 
 
 def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:

@@ -33,11 +33,16 @@ from detent.store.texts.blocks import (
     merge,
     to_bits,
 )
-from detent.store.texts.lexemes import read
+from detent.store.texts.lexemes import Occurrences, read
+from detent.store.texts.vocabulary import MOST_WORDS, Vocabulary, words_in
 
 LOCK = 0x0DE7E27_10
 MOST_BYTES = 1 << 24
 """How large the texts of one step may be together, so that a step of long texts needs no more memory than others."""
+
+LONG = 16_000
+"""Bytes. PostgreSQL tells at most 16,383 places of a text's words apart, and so counts less in a long text than there
+is. Searches count as it does, and so must the index."""
 
 COUNTED = 100_000
 """Waiting texts are not counted further."""
@@ -60,6 +65,7 @@ class TextIndex:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._vocabularies: defaultdict[str, Vocabulary] = defaultdict(Vocabulary)
 
     async def index(self, limit: int = 20_000) -> int:
         """Take so many changes into the index; returns how many there were. 0 if another program is at it."""
@@ -108,9 +114,28 @@ class TextIndex:
     async def _add(self, connection: Connection, texts: set[int]) -> None:
         if not texts:
             return
-        rows = await fetch_binary(connection, "text_vectors", {"texts": arrays.integers(sorted(texts))})
-        for kind, block in await asyncio.to_thread(_build, rows):
-            await _write(connection, kind, block)
+        rows = await fetch_binary(connection, "texts_to_index", {"texts": arrays.integers(sorted(texts)), "long": LONG})
+        alike = defaultdict(list)
+        for row in rows:
+            alike[row.kind_id, row.language, row.vector is not None].append(row)
+        for (kind, language, is_long), some in alike.items():
+            if is_long:
+                found = await asyncio.to_thread(read, [row.vector for row in some])
+            else:
+                found = await self._occurrences(connection, language, [row.content for row in some])
+            await _write(connection, kind, await asyncio.to_thread(build, [row.text_id for row in some], found))
+
+    async def _occurrences(self, connection: Connection, language: str, texts: Sequence[str]) -> Occurrences:
+        """The lexemes of texts, with what is not known of their words asked for."""
+        vocabulary = self._vocabularies[language]
+        if len(vocabulary) > MOST_WORDS:
+            vocabulary = self._vocabularies[language] = Vocabulary()
+        counted = await asyncio.to_thread(lambda: [words_in(text) for text in texts])
+        if unknown := vocabulary.unknown(counted):
+            asked = {"language": language, "words": arrays.texts(word.decode() for word in unknown)}
+            rows = await fetch_binary(connection, "word_vectors", asked)
+            await asyncio.to_thread(vocabulary.learn, unknown, [row.vector for row in rows])
+        return await asyncio.to_thread(vocabulary.occurrences, counted)
 
     async def _bury(self, connection: Connection, texts: set[int]) -> None:
         """Mark texts dead. One that is in no block was gone before it was indexed."""
@@ -126,16 +151,6 @@ async def fetch_binary(connection: Connection, name: str, parameters: Mapping[st
     """The rows of a named statement that returns many bytes."""
     cursor = await connection.execute(SQL[name], parameters, binary=True)
     return await cursor.fetchall()
-
-
-def _build(rows: Sequence[Any]) -> list[tuple[int, Block]]:
-    """One block for each kind."""
-    kinds = defaultdict(list)
-    for row in sorted(rows, key=lambda row: row.text_id):
-        kinds[row.kind_id].append(row)
-    return [
-        (kind, build([row.text_id for row in some], read([row.vector for row in some]))) for kind, some in kinds.items()
-    ]
 
 
 async def _write(connection: Connection, kind: int, block: Block) -> None:

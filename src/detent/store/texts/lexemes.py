@@ -52,6 +52,14 @@ def read(vectors: Sequence[bytes]) -> Occurrences:
     return Occurrences(list(numbers), term, text, times)
 
 
+def used(terms: Sequence[bytes], term: Integers, text: Integers, times: Integers) -> Occurrences:
+    """These lines, with those of the terms that occur in them."""
+    occurs = np.zeros(len(terms), np.bool_)
+    occurs[term] = True
+    numbers = np.cumsum(occurs) - 1
+    return Occurrences([terms[number] for number in np.flatnonzero(occurs).tolist()], numbers[term], text, times)
+
+
 @dataclass(frozen=True)
 class Words:
     """The words of one text: how often each occurs, and how many there are in all."""
