@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -43,7 +44,7 @@ class Web:
 
     def source(self, *seeds: str, **bounds: Any) -> Source:
         limits = Bounds(**bounds, state="processed")
-        handlers = [Handler("claimed", self.load, concurrency=4)]
+        handlers = [Handler("claimed", self.load, concurrency=4, batch_size=4)]
         found = [NewItem(seed, "Page") for seed in seeds]
         return Source("web", {"Page": ARTICLE}, handlers, lambda: found, bounds={"Page": limits})
 
@@ -160,10 +161,53 @@ def test_a_bound_that_comes_later_holds_the_others_back(database: str, depths: C
     assert len(depths()) == 10
 
 
+@pytest.mark.parametrize("before", [None, 60])
+def test_a_target_that_is_set_or_lowered_beside_a_running_worker_holds(
+    database: str, query: Query, depths: Callable[[], dict[str, int]], before: int | None
+) -> None:
+    one_at_a_time = threading.Lock()
+
+    def lower(item: Item) -> None:
+        with one_at_a_time:
+            if item.key == "005":
+                detent.open(database=database, sources=web.source("a", most=30)).close()
+
+    web = Web(STAR, lower)
+    run(database, web.source("a", most=before))
+    assert len(depths()) == 30
+    assert query("SELECT count(*) AS count FROM item WHERE not_before = held_back()")[0].count == 71
+
+
+def test_what_failed_and_is_retried_does_not_go_beyond_the_target(
+    database: str, depths: Callable[[], dict[str, int]]
+) -> None:
+    odd = Web(STAR, lambda item: Failed("odd") if item.key[-1] in "13579" else None)
+    run(database, odd.source("a", most=10))
+    well = Web(STAR)
+    with detent.open(database=database, sources=well.source("a", most=10)) as db:
+        failed = [item.id for item in db.items(state="failed").items]
+        assert db.retry(failed) == len(failed) > 0
+        db.run()
+    assert len(depths()) == 10
+    assert not well.asked
+
+
+def test_a_greater_breadth_goes_on_with_more_of_what_each_found(
+    database: str, depths: Callable[[], dict[str, int]]
+) -> None:
+    web = Web({"a": ["b", "c", "d"], "b": ["e", "f", "g"]})
+    run(database, web.source("a", depth=2, breadth=1))
+    assert sorted(depths()) == ["a", "b", "e"]
+    run(database, web.source("a", depth=2, breadth=2))
+    assert sorted(depths()) == ["a", "b", "c", "e", "f"]
+    assert web.asked == {"a": 2, "b": 2, "c": 1, "e": 2, "f": 1}
+
+
 @pytest.mark.parametrize(
     ("bounds", "reason"),
     [
         ({"Page": Bounds(depth=-1)}, "the depth of 'Page' is a whole number"),
+        ({"Page": Bounds(breadth=-1)}, "the breadth of 'Page' is a whole number"),
         ({"Page": Bounds(most=5)}, "need the state"),
         ({"Paeg": Bounds(depth=1)}, "'Paeg', which is not declared"),
     ],

@@ -80,10 +80,6 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         raise DetentError("A wiki needs something to begin with: --seed, --seeds-file, --category or --search.")
     settings = replace(settings, seeds=seeds)
     await sources.configure(name, "wiki", settings.as_data())
-    if before is not None and settings.max_links > before.max_links:
-        for kind in await opened.store.kinds.select():
-            if (kind.source, kind.label) == (name, "Article"):
-                await opened.store.bounds.look_again(kind)
     session.say(f"{_told(name, settings)} `detent run` loads them.")
 
 

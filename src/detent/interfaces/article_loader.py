@@ -36,7 +36,7 @@ class ArticleLoader:
         self.conn = db
         self._client = client
         self._source = source
-        self._articles = Articles(WikiSettings(max_links=0))
+        self._articles = Articles(WikiSettings())
         db.declare(source, LABEL, ARTICLE)
         for label in (nodes.SECTION, nodes.PASSAGE, nodes.CATEGORY):
             db.declare(source, label, PASSAGE)
@@ -72,6 +72,9 @@ class ArticleLoader:
         outcome = self._articles.outcome(item, answer, self.client.site())
         if not isinstance(outcome, Done):
             return outcome if isinstance(outcome, Failed) else Failed("It could not be loaded.")
+        outcome = replace(
+            outcome, found=[new for new in outcome.found if new.priority == depth]
+        )  # not what it links to
         known = {mention.key for mention in outcome.mentions}
         if category and outcome.node is not None and category not in known and category != "General":
             named = Reference(nodes.IN_CATEGORY, nodes.CATEGORY, category, properties={"link_type": "category"})
@@ -119,6 +122,8 @@ class ArticleLoader:
             await store.items.reset([row.id], owner=owner)
         stage = Stage(ARTICLE, ARTICLE.initial)
         taken = await store.steering.take({row.id: Remark()}, stage, owner=owner, lease_seconds=_LEASE_SECONDS)
+        if not taken and (await store.show(row.id)).item.held_back:
+            raise DetentError(f"{title} is beyond what {self._source} was asked for: as many articles are loaded.")
         return taken[0] if taken else None
 
 

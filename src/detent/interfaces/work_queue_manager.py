@@ -129,7 +129,7 @@ class WorkQueueManager:
     async def _claim(self, limit: int, seconds: float) -> list[ClaimedArticle]:
         await self._store.steering.reclaim([self._kind], owner=self._owner, alone=False)
         await self._store.tallies.fold()
-        await self._store.bounds.let_in([self._kind], limit)
+        await self._store.bounds.let_in([self._kind], self._stage.waiting, limit)
         items = await self._store.claim(
             self._stage, owner=self._owner, limit=limit, lease_seconds=seconds, kinds=[self._kind], apart=True
         )

@@ -42,12 +42,14 @@ class Bounds(NamedTuple):
 
     `depth`: what is found deeper is not added. When the depth becomes greater, what found it goes round again; and so
     does an item that is found nearer than it was known to be. `most`: so many items at most come to rest in `state`;
-    the others wait, the nearest first, for those that do not get there.
+    the others wait, the nearest first, for those that do not get there. `breadth`: of what one item finds deeper than
+    itself, only the first so many count; when it becomes greater, all go round again that found something.
     """
 
     depth: int | None = None
     most: int | None = None
     state: str | None = None
+    breadth: int | None = None
 
 
 NO_BOUNDS = Bounds()

@@ -205,7 +205,7 @@ class Source:
     def _check_bounds(self, label: str, bounds: Bounds) -> None:
         if label not in self.lifecycles:
             raise InvalidSource(f"{self.name}: there are bounds for the label {label!r}, which is not declared.")
-        for name in ("depth", "most"):
+        for name in ("depth", "most", "breadth"):
             if (value := getattr(bounds, name)) is not None and (not isinstance(value, int) or value < 0):
                 raise InvalidSource(f"{self.name}: the {name} of {label!r} is a whole number from 0 on, not {value!r}.")
         states = set(self.lifecycles[label].states)

@@ -1,27 +1,28 @@
-"""Bounds: how deep items may be, and how many may come to rest.
+"""Bounds: how deep and how broadly what is found is followed, and how many items may come to rest.
 
-What is deeper than a kind's depth is left out when it is added. Where at most so many may come to rest, items are held
-back when they are added, and let in one batch at a time: as many as would be too few if all that are in got there. Who
-finds an item nearer than it is known to be says so, and it is drawn nearer later, by somebody who may wait for it.
+What is deeper than a kind's depth is left out when it is added, and so is what an item finds beyond the kind's breadth.
+Where at most so many may come to rest, items are held back when they are added, or sent round again from where they did
+not count, and let in one batch at a time: as many as would be too few if all that are in got there. Who finds an item
+nearer than it is known to be says so, and it is drawn nearer later, by somebody who may wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from detent.knowledge import Bounds
 from detent.store.database import Connection, Database, fetch
-from detent.store.items import Items, tell_changed
-from detent.store.kinds import Kind, Kinds
+from detent.store.items import CHUNK, Items, tell_changed
+from detent.store.kinds import Kind, Kinds, hold_kinds
 
 HELD_BACK = datetime(9999, 1, 1, tzinfo=UTC)
 """Until when an item waits that is to be let in."""
 
 _LOCK = 0x0DE7E30
 _BY = "its depth"
-_ALL = 2**31 - 1
+_WISHES_AT_ONCE = 1000
 
 
 class Boundaries:
@@ -31,65 +32,80 @@ class Boundaries:
         self._items = items
 
     async def set(self, kind: Kind, bounds: Bounds) -> None:
-        """Let the items of a kind be followed so far. What could not be followed before goes round again."""
+        """Let the items of a kind be followed so far. What could not be followed before goes round again; what is under
+        way beyond the number that may come to rest is finished, and nothing else is begun."""
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_bounds", {"kind": kind.id})
             before = (await self._kinds.read(connection, kind.id)).bounds
-            named = {"kind": kind.id, "depth": bounds.depth, "most": bounds.most, "state": bounds.state}
-            await fetch(connection, "set_bounds", named)
-            if before.depth is not None and (bounds.depth is None or bounds.depth > before.depth):
-                states = _finding(kind, bounds)
-                await fetch(connection, "note_frontier", named | {"depth": before.depth, "states": states})
-            named |= {"waiting": kind.lifecycle.initial}
-            if bounds.most is not None and (before.most is None or bounds.most < before.most):
-                await fetch(connection, "hold_back", named)
-            if before.most is not None and bounds.most is None:
-                await fetch(connection, "let_in", named | {"limit": _ALL})
+            await fetch(connection, "set_bounds", {"kind": kind.id, **bounds._asdict()})
+            if (depth := _frontier(before, bounds)) is not None:
+                named = {"kind": kind.id, "depth": depth, "states": _finding(kind, bounds)}
+                await fetch(connection, "note_frontier", named)
+            if bounds.most is not None:
+                await _hold_back(connection, kind)
+            elif before.most is not None:
+                await _let_all_in(connection, kind)
         await self._kinds.refresh()
 
-    async def look_again(self, kind: Kind) -> None:
-        """Send all that was done round again, because more of what it finds counts now."""
-        named = {"kind": kind.id, "depth": 0, "states": _finding(kind, kind.bounds)}
-        await self._database.fetch("note_frontier", named)
-
-    async def let_in(self, kinds: Iterable[Kind], limit: int) -> None:
-        """Make sure that so many items of each bounded kind can be claimed, as far as there is room for them."""
+    async def let_in(self, kinds: Iterable[Kind], state: str, limit: int) -> None:
+        """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room."""
         for known in kinds:
             kind = await self._kinds.by_id(known.id)
-            if kind.bounds.most is None or (await self._look(kind)).ready >= limit:
+            if kind.bounds.most is None or (await self._look(kind, [state])).ready >= limit:
                 continue
             async with self._database.transaction() as connection:
-                await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": kind.id})
-                [seen] = await fetch(connection, "room", _asked(kind))
+                seen = await _settle_room(connection, kind, [state])
                 if (number := min(seen.room, limit - seen.ready)) > 0:
-                    named = {"kind": kind.id, "waiting": kind.lifecycle.initial, "limit": number}
-                    await fetch(connection, "let_in", named)
+                    await _let_in_next(connection, kind, state, number)
 
-    async def shut_out(self, kind: Kind) -> int:
-        """How many items of a kind are held back for which there is no room."""
-        seen = await self._look(kind, counted=True)
+    async def admit(self, ids: Sequence[int]) -> None:
+        """Let in those of these items that are held back, as far as there is room."""
+        rows = [row for row in await self._database.fetch("find_by_id", {"ids": list(ids)}) if row.held_back]
+        for number in sorted({row.kind_id for row in rows}):
+            kind = await self._kinds.by_id(number)
+            async with self._database.transaction() as connection:
+                room = max(0, (await _settle_room(connection, kind)).room)
+                chosen = [row.id for row in rows if row.kind_id == number][:room]
+                await fetch(connection, "let_in", {"ids": chosen})
+
+    async def shut_out(self, kind: Kind, states: Sequence[str]) -> int:
+        """How many items of a kind are held back in these states for which there is no room."""
+        seen = await self._look(kind, states, counted=True)
         return int(seen.held_back - max(0, min(seen.room, seen.held_back)))
 
     async def draw_nearer(self) -> bool:
         """Give some items the smaller priority that they were found with, and send them round again; returns whether
         there were any."""
-        wishes = {row.item_id: row.priority for row in await self._database.fetch("nearer")}
-        if not wishes:
+        ids = [row.item_id for row in await self._database.fetch("nearer", {"limit": _WISHES_AT_ONCE})]
+        if not ids:
             return False
 
         async def drawn(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
-            meant = [row for row in rows if wishes[row.id] <= row.priority]
-            ids = [row.id for row in meant]
-            await fetch(connection, "draw_nearer", {"ids": ids, "priorities": [wishes[number] for number in ids]})
+            taken = await fetch(connection, "take_wishes", {"ids": [row.id for row in rows]})
+            wishes = {row.item_id: row.priority for row in taken}
+            meant = [row for row in rows if row.id in wishes and wishes[row.id] <= row.priority]
+            named = {"ids": [row.id for row in meant], "priorities": [wishes[row.id] for row in meant]}
+            await fetch(connection, "draw_nearer", named)
             await tell_changed(connection, kind.lifecycle, meant, {row.id: row.content_hash for row in meant}, _BY)
-            return ids
+            return [row.id for row in meant]
 
-        await self._items.hold_each(wishes, drawn)
-        await self._database.fetch("forget_nearer", {"ids": list(wishes), "priorities": list(wishes.values())})
+        await self._items.hold_each(ids, drawn)
+        await self._database.fetch("forget_wishes", {"ids": ids})
         return True
 
-    async def _look(self, kind: Kind, *, counted: bool = False) -> Any:
-        return (await self._database.fetch("room", _asked(kind, counted=counted)))[0]
+    async def _look(self, kind: Kind, states: Sequence[str], *, counted: bool = False) -> Any:
+        return (await self._database.fetch("room", _asked(kind, states, counted=counted)))[0]
+
+
+def _frontier(before: Bounds, bounds: Bounds) -> int | None:
+    """How deep items are, at the least, of whose finds more count with new bounds; None: no more do."""
+    if _is_wider(before.breadth, bounds.breadth):
+        return 0
+    return before.depth if _is_wider(before.depth, bounds.depth) else None
+
+
+def _is_wider(before: int | None, now: int | None) -> bool:
+    return before is not None and (now is None or now > before)
 
 
 def _finding(kind: Kind, bounds: Bounds) -> list[str]:
@@ -99,6 +115,41 @@ def _finding(kind: Kind, bounds: Bounds) -> list[str]:
     return [bounds.state] if bounds.state else sorted(done)
 
 
-def _asked(kind: Kind, *, counted: bool = False) -> dict[str, Any]:
-    states = [*sorted(kind.lifecycle.working), *([kind.bounds.state] if kind.bounds.state else [])]
-    return {"kind": kind.id, "states": states, "waiting": kind.lifecycle.initial, "counted": counted}
+async def _hold_back(connection: Connection, kind: Kind) -> None:
+    """Hold back what is too much. Others claim meanwhile, so it is looked again until nothing more can be held back."""
+    named = {"kind": kind.id, "initial": kind.lifecycle.initial}
+    while (surplus := -(await fetch(connection, "room", _asked(kind)))[0].room) > 0:
+        if not await fetch(connection, "hold_back", named | {"limit": surplus}):
+            return
+
+
+async def _let_all_in(connection: Connection, kind: Kind) -> None:
+    for state in sorted(kind.lifecycle.waiting):
+        while await _let_in_next(connection, kind, state, CHUNK):
+            pass
+
+
+async def _let_in_next(connection: Connection, kind: Kind, state: str, limit: int) -> int:
+    """Let items in that come first; returns how many those are."""
+    named = {"kind": kind.id, "state": state, "limit": limit}
+    ids = [row.item_id for row in await fetch(connection, "next_to_let_in", named)]
+    await fetch(connection, "let_in", {"ids": ids})
+    return len(ids)
+
+
+async def _settle_room(connection: Connection, kind: Kind, states: Sequence[str] = ()) -> Any:
+    """How much room there is, which only this transaction fills until it ends."""
+    await hold_kinds(connection, [kind.id])
+    await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": kind.id})
+    return (await fetch(connection, "room", _asked(kind, states)))[0]
+
+
+def _asked(kind: Kind, states: Sequence[str] = (), *, counted: bool = False) -> dict[str, Any]:
+    lifecycle = kind.lifecycle
+    return {
+        "kind": kind.id,
+        "working": sorted(lifecycle.working),
+        "waiting": sorted(lifecycle.waiting),
+        "asked": list(states),
+        "counted": counted,
+    }

@@ -103,7 +103,8 @@ async def embed_anew(items: Items, kinds: Kinds, rows: Sequence[Any], reason: st
         ends = {state for state in states if state not in ways and not _on_its_way(kind.lifecycle, state)}
         targets = {row.id: ways[row.state] for row in held if row.state in ways}
         forgotten = [row.id for row in held if row.state in ends]
-        await move_held(connection, [row for row in held if row.id in targets], targets, owner=STAGE, reason=reason)
+        moving = [row for row in held if row.id in targets]
+        await move_held(connection, kind.lifecycle, moving, targets, owner=STAGE, reason=reason)
         if forgotten:
             await fetch(connection, "forget_embeddings", {"ids": forgotten})
         return [*targets, *forgotten]

@@ -7,7 +7,8 @@ again, and those that are not named any more go, with all that belongs to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -90,7 +91,10 @@ class Graph:
         """Hold what belongs to items, before they are settled, all under these tokens, and anything is written.
 
         An item keeps its own source from being dropped, but not the others that its outcome names. KindGone: one was.
+        Its own is held for its bounds, here and not when items are added: who sets them may want a place that is held.
         """
+        if produced:
+            await fetch(connection, "hold_kinds_of", {"ids": arrays.integers(item.id for item, _ in produced)})
         foreign = {kind.id: kind for kind in await self._foreign(produced)}
         if gone := await hold_kinds(connection, list(foreign)):
             raise KindGone(foreign[gone[0]])
@@ -102,7 +106,7 @@ class Graph:
         return await hold(connection, parents, [each.name for each in await self._offspring(produced)], tokens)
 
     async def write(self, connection: Connection, produced: Produced, family: Family) -> None:
-        offspring, shared = await self._offspring(produced), await self._shared(produced)
+        offspring, shared = await self._offspring(produced), await self._shared(connection, produced)
         late = await self._add_children(connection, offspring, shared)
         await hold_new(connection, family, [each.name for each in offspring])
         plan = self._plan(produced, offspring, family)
@@ -145,15 +149,27 @@ class Graph:
         await add(connection, born if apart else [*born, *shared])
         return shared if apart else []
 
-    async def _shared(self, produced: Produced) -> New:
+    async def _shared(self, connection: Connection, produced: Produced) -> New:
         """What others may add at the same moment. It is added late: they wait until this transaction has ended."""
-        kinds = await self._kinds_of((item, [*done.mentions, *done.found]) for item, done in produced)
+        kinds = await self._kinds_of((item, done.mentions) for item, done in produced)
         mentioned = [
             (kind := kinds[_name(item, mention)], _born(kind, mention.key, mention.node))
             for item, done in produced
             for mention in done.mentions
         ]
-        return [*mentioned, *[(kinds[_name(item, new)], new) for item, done in produced for new in done.found]]
+        return [*mentioned, *await self._found(connection, produced)]
+
+    async def _found(self, connection: Connection, produced: Produced) -> New:
+        """What items found, as far as their kinds' breadths go that are set now, whichever a worker began with."""
+        kinds = await self._kinds_of((item, done.found) for item, done in produced)
+        bounded = [kind.id for kind in kinds.values() if kind.bounds.breadth is not None]
+        rows = await fetch(connection, "breadths", {"kinds": bounded}) if bounded else []
+        breadths = {row.id: row.breadth for row in rows}
+        return [
+            found
+            for item, done in produced
+            for found in _within(breadths, item, [(kinds[_name(item, new)], new) for new in done.found])
+        ]
 
     def _plan(self, produced: Produced, offspring: Sequence[Offspring], family: Family) -> Plan:
         plan = Plan()
@@ -260,6 +276,16 @@ def _targets(done: Done) -> Iterator[Target]:
         yield from child.references
     yield from done.mentions
     yield from done.found
+
+
+def _within(breadths: Mapping[int, int], item: Item, found: New) -> Iterator[tuple[Kind, NewItem]]:
+    """What an item found, but of what is deeper than itself, no more of each kind than its breadth."""
+    counts: Counter[int] = Counter()
+    for kind, new in found:
+        if new.priority > item.priority:
+            counts[kind.id] += 1
+        if kind.id not in breadths or new.priority <= item.priority or counts[kind.id] <= breadths[kind.id]:
+            yield kind, new
 
 
 def _born(kind: Kind, key: str, node: Node, fingerprint: str | None = None) -> NewItem:

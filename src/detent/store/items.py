@@ -62,6 +62,7 @@ async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem]) 
     parameters = {
         "kind": kind.id,
         "initial": kind.lifecycle.initial,
+        "waiting": sorted(kind.lifecycle.waiting),
         "keys": arrays.texts(new.key for new in lines),
         "states": arrays.texts(birth_state(kind, new) for new in lines) if any(new.state for new in lines) else None,
         "priorities": arrays.integers(new.priority for new in lines) if any(new.priority for new in lines) else None,
@@ -122,7 +123,7 @@ class Items:
         async def retried(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             failed = [row for row in rows if row.state in kind.lifecycle.failures]
             targets = {row.id: _retried(kind, row, to) for row in failed}
-            await move_held(connection, failed, targets, owner=owner, reason="retried by hand")
+            await move_held(connection, kind.lifecycle, failed, targets, owner=owner, reason="retried by hand")
             return list(targets)
 
         return len(await self.hold_each(ids, retried))
@@ -136,7 +137,9 @@ class Items:
             if working:
                 await fetch(connection, "seize", {"ids": working})
             targets = {row.id: kind.lifecycle.initial for row in rows}
-            await move_held(connection, rows, targets, owner=owner, reason="reset by hand", forgiven=True)
+            await move_held(
+                connection, kind.lifecycle, rows, targets, owner=owner, reason="reset by hand", forgiven=True
+            )
             return list(targets)
 
         return len(await self.hold_each(ids, restarted))
@@ -151,7 +154,7 @@ class Items:
                     raise IllegalMove(f"{kind}/{row.key}", row.state, to, lifecycle.name)
             resting = [row for row in rows if row.state not in lifecycle.working]
             targets = {row.id: to for row in resting}
-            await move_held(connection, resting, targets, owner=owner, reason=reason)
+            await move_held(connection, lifecycle, resting, targets, owner=owner, reason=reason)
             return list(targets)
 
         return await self.hold_each(ids, moved)
@@ -178,10 +181,11 @@ class Items:
 
 
 async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list[int]]:
-    """Lock the leases and places of items, in the order that the schema's first rule asks for.
+    """Hold the kinds of items, and lock their leases and places, in the order that the schema's first rule asks for.
 
     Returns those that are held, as they are now, and the numbers of those that changed hands meanwhile.
     """
+    await fetch(connection, "hold_kinds_of", {"ids": ids})
     await fetch(connection, "join_movers")
     leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": ids})}
     places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
@@ -219,7 +223,9 @@ async def tell_changed(
     targets = {row.id: to for row in rows if (to := _sent_by_change(lifecycle, row)) is not None}
     resting = [row for row in rows if row.id in targets]
     untouched = [row.id for row in rows if row.id not in targets and row.id not in working]
-    await move_held(connection, resting, targets, owner=owner, reason="changed", forgiven=True, hashes=hashes)
+    await move_held(
+        connection, lifecycle, resting, targets, owner=owner, reason="changed", forgiven=True, hashes=hashes
+    )
     for statement, ids in (("note_change", working), ("note_hash", untouched)):
         if ids:
             await fetch(connection, statement, {"ids": ids, "hashes": [hashes[number] for number in ids]})
@@ -227,6 +233,7 @@ async def tell_changed(
 
 async def move_held(
     connection: Connection,
+    lifecycle: Lifecycle,
     rows: Sequence[Any],
     targets: Mapping[int, str],
     *,
@@ -235,7 +242,8 @@ async def move_held(
     forgiven: bool = False,
     hashes: Mapping[int, str] | None = None,
 ) -> None:
-    """Move items that are held. `forgiven`: their attempts are counted anew, and their failure is forgotten."""
+    """Move items of one lifecycle that are held. `forgiven`: their attempts are counted anew, and their failure is
+    forgotten."""
     if not rows:
         return
     ids = [row.id for row in rows]
@@ -244,6 +252,8 @@ async def move_held(
         "states": [row.state for row in rows],
         "tos": [targets[row.id] for row in rows],
         "hashes": [(hashes or {}).get(row.id) for row in rows],
+        "waiting": sorted(lifecycle.waiting),
+        "working": sorted(lifecycle.working),
         "forgiven": forgiven,
         "owner": owner,
         "reason": reason,

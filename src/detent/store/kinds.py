@@ -155,7 +155,7 @@ class Kinds:
                 self.lifecycles[row.lifecycle],
                 row.paused,
                 row.removed,
-                Bounds(row.depth, row.most, row.most_state),
+                Bounds(row.depth, row.most, row.most_state, row.breadth),
             )
             for row in rows
         ]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from detent.knowledge import Done, Embedding, Item
 from detent.lifecycle import Event, Trouble
+from detent.store.bounds import Boundaries
 from detent.store.database import Connection, Database, fetch
 from detent.store.embeddings import note_embeddings
 from detent.store.items import Items, move_held
@@ -44,10 +45,13 @@ class Progress(NamedTuple):
 class Steering:
     """The verbs of driving by hand."""
 
-    def __init__(self, database: Database, kinds: Kinds, items: Items, settling: Settling) -> None:
+    def __init__(
+        self, database: Database, kinds: Kinds, items: Items, boundaries: Boundaries, settling: Settling
+    ) -> None:
         self._database = database
         self._kinds = kinds
         self._items = items
+        self._boundaries = boundaries
         self._settling = settling
 
     async def find(self, names: Iterable[tuple[Kind, str]]) -> list[Any]:
@@ -61,12 +65,27 @@ class Steering:
     async def take(
         self, remarks: Mapping[int, Remark], stage: Stage, *, owner: str, lease_seconds: float
     ) -> list[Item]:
-        """Take these items, where they wait for the stage, under one lease per kind; returns those taken."""
+        """Take these items, where they wait for the stage, under one lease per kind; returns those taken. What is held
+        back is taken if there is room for it."""
         _check(remarks.values())
+        taken, held_back = await self._take(remarks, stage, owner, timedelta(seconds=lease_seconds))
+        if not held_back:
+            return taken
+        await self._boundaries.admit(held_back)
+        admitted = {number: remarks[number] for number in held_back}
+        return [*taken, *(await self._take(admitted, stage, owner, timedelta(seconds=lease_seconds)))[0]]
+
+    async def _take(
+        self, remarks: Mapping[int, Remark], stage: Stage, owner: str, duration: timedelta
+    ) -> tuple[list[Item], list[int]]:
+        """Take these items; returns those taken, and the numbers of those that are held back."""
         taken: list[Item] = []
+        held_back: list[int] = []
 
         async def take(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
-            ids = [row.id for row in rows if row.state == stage.waiting]
+            waiting = [row for row in rows if row.state == stage.waiting]
+            held_back.extend(row.id for row in waiting if row.held_back)
+            ids = [row.id for row in waiting if not row.held_back]
             if not ids:
                 return []
             vacated = await fetch(connection, "vacate", {"ids": ids})
@@ -75,7 +94,7 @@ class Steering:
                 "suspects": [row.item_id for row in vacated if row.alone],
                 "hashes": [remarks[number].content_hash for number in ids],
                 "owner": owner,
-                "duration": timedelta(seconds=lease_seconds),
+                "duration": duration,
             }
             found = await fetch(connection, "take", parameters)
             taken.extend(leased(row, kind, stage.working) for row in found)
@@ -83,7 +102,7 @@ class Steering:
             return ids
 
         await self._items.hold_each(remarks, take)
-        return taken
+        return taken, held_back
 
     async def settle(self, ends: Sequence[tuple[Item, str, Remark]]) -> list[Receipt]:
         """Take items out of work, to a state that means success or failure; legal moves only."""
@@ -117,7 +136,9 @@ class Steering:
                 await fetch(connection, "carry_attempts", {"ids": ids})
             hashes = {number: said for number in ids if (said := remarks[number].content_hash) is not None}
             targets = dict.fromkeys(ids, to)
-            await move_held(connection, resting, targets, owner=owner, reason=reason, forgiven=True, hashes=hashes)
+            await move_held(
+                connection, kind.lifecycle, resting, targets, owner=owner, reason=reason, forgiven=True, hashes=hashes
+            )
             await _note(connection, ids, remarks)
             return ids
 

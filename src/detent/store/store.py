@@ -65,7 +65,7 @@ class Store:
         embeddings = Embeddings(lambda: self.vectors)
         self._settling = Settling(self.database, self.kinds, Graph(self.kinds, embeddings))
         self.removal = Removal(self.database, self.kinds)
-        self.steering = Steering(self.database, self.kinds, self.items, self._settling)
+        self.steering = Steering(self.database, self.kinds, self.items, self.bounds, self._settling)
 
     @cached_property
     def vectors(self) -> Vectors:

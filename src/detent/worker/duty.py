@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from detent.configuration import Configuration, StageSettings
 from detent.lifecycle import Lifecycle, RetryPolicy
@@ -36,11 +35,6 @@ class Duty:
     def embedder(self) -> Embedder | None:
         """What embeds, if that is what this duty does."""
         return self.handler.function if isinstance(self.handler.function, Embedder) else None
-
-    @cached_property
-    def beginning(self) -> list[Kind]:
-        """The kinds whose items begin here, and may have to be let in first."""
-        return [kind for kind in self.kinds if kind.lifecycle.initial == self.stage.waiting]
 
     @property
     def superseded(self) -> bool:

@@ -43,7 +43,7 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
     later, first_due, due_seconds = await store.tallies.later([(kind, stage.waiting) for kind, stage in places])
-    held_back = sum([await store.bounds.shut_out(kind) for kind, stage in places if _is_bounded(kind, stage)])
+    held_back = sum([await store.bounds.shut_out(kind, states) for kind, states in _bounded(places)])
     return Remaining(
         now=max(0, sum(counts.get(place, 0) for place in waiting) - later - held_back),
         working=sum(counts.get(place, 0) for place in working),
@@ -54,8 +54,12 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     )
 
 
-def _is_bounded(kind: Kind, stage: Stage) -> bool:
-    return kind.bounds.most is not None and stage.waiting == kind.lifecycle.initial
+def _bounded(places: Sequence[tuple[Kind, Stage]]) -> list[tuple[Kind, list[str]]]:
+    """The kinds of which not all items may come to rest, and the states in which they wait."""
+    kinds = {kind.id: kind for kind, _ in places if kind.bounds.most is not None}
+    return [
+        (kind, sorted({stage.waiting for each, stage in places if each.id == number})) for number, kind in kinds.items()
+    ]
 
 
 async def processes_for(store: Store, all_duties: Sequence[Duty]) -> int:

@@ -174,7 +174,7 @@ class Worker:
         if self._claim_in_doubt:
             await self._give_back_unknown()
         self._claim_in_doubt = True
-        await self._store.bounds.let_in(hands.duty.beginning, hands.room)
+        await self._store.bounds.let_in(hands.duty.kinds, hands.duty.stage.waiting, hands.room)
         items = await self._store.claim(
             hands.duty.stage,
             owner=self.owner,

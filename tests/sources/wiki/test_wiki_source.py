@@ -161,6 +161,32 @@ def test_a_greater_depth_goes_on_without_asking_again(
     assert not any("Owl" in titles or "Bird" in titles for titles in asked)
 
 
+def test_a_greater_depth_sends_articles_at_the_frontier_round_and_no_others(
+    expand: Callable[..., detent.Report], query: Query
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=1)
+        before = len(wiki.requests)
+        expand(api=wiki.api, seeds=("Owl",), depth=2)
+        fetched = {title for each in wiki.requests[before:] for title in each.parameters.get("titles", "").split("|")}
+    assert fetched - {""} == {"Feather", "Sun"}
+    rows = query("SELECT DISTINCT key FROM journal JOIN item ON item.id = item_id WHERE reason = 'changed'")
+    assert {row.key for row in rows} == {"Bird", "Night time", "Forest"}
+
+
+def test_more_links_are_followed_without_asking_again(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
+) -> None:
+    with WikiServer(OWLS) as wiki:
+        expand(api=wiki.api, seeds=("Owl",), depth=1, max_links=1)
+        assert set(states()) == {"Owl", "Bird"}
+        before = len(wiki.requests)
+        expand(api=wiki.api, seeds=("Owl",), depth=1, max_links=4)
+        asked = [each.parameters.get("titles", "") for each in wiki.requests[before:]]
+    assert set(states()) == {"Owl", "Bird", "Night", "Night time", "Mouse", "Forest"}
+    assert not any("Owl" in titles or "Bird" in titles for titles in asked)
+
+
 def test_the_target_counts_articles_and_the_others_wait(
     expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]]
 ) -> None:

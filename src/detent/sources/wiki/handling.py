@@ -98,11 +98,11 @@ class Articles:
         return Done(alias_of=target.text, found=found, content_hash=standing, to=OTHERWISE, note=standing)
 
     def _found(self, item: Item, links: Sequence[Reference]) -> list[NewItem]:
-        """The articles that it links to; none where all of a dump is taken: what is not named is not in it."""
+        """The articles that it links to, how many of which are followed the bounds say; none where all of a dump is
+        taken: what is not named is not in it."""
         if self._settings.dump is not None and not self._settings.seeds:
             return []
-        linked = [link.key for link in links if link.type == LINKS_TO][: self._settings.max_links]
-        return [NewItem(key, ARTICLE, item.priority + 1) for key in linked]
+        return [NewItem(link.key, ARTICLE, item.priority + 1) for link in links if link.type == LINKS_TO]
 
 
 class ByClient:

@@ -27,7 +27,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     """A wiki as a source: every title is an item that is fetched, and brings its sections with it."""
     given = WikiSettings.of(settings)
     lifecycles = {ARTICLE: LIFE_OF_AN_ARTICLE, **dict.fromkeys((SECTION, PASSAGE, CATEGORY), LIFE_OF_A_PASSAGE)}
-    bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN)}
+    bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN, given.max_links)}
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
         handlers = [_handler(by_client.load, concurrency=_BATCHES_AT_ONCE)]

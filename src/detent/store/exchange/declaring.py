@@ -53,6 +53,7 @@ class Targets:
     def __init__(self) -> None:
         self._by_name: dict[tuple[str, str], Target] = {}
         self._lifecycles: dict[str, Lifecycle] = {}
+        self._bounded: set[int] = set()
 
     def find(self, source: str, label: str) -> Target | None:
         return self._by_name.get((source, label))
@@ -66,6 +67,12 @@ class Targets:
     def is_working(self, kind: int, state: str) -> bool:
         """Whether items of a kind, by its number, are being worked on in this state."""
         return any(each.id == kind and state in each.lifecycle.working for each in self._by_name.values())
+
+    def holds_back(self, kind: int, state: str) -> bool:
+        """Whether items of a kind, by its number, that come to wait in this state have to be let in first."""
+        if kind not in self._bounded:
+            return False
+        return any(each.id == kind and state in each.lifecycle.waiting for each in self._by_name.values())
 
     async def declare(self, connection: Connection, step: Step) -> None:
         """Make the kinds that a step declares, and know those that are there. Sources that were removed, and that the
@@ -86,12 +93,14 @@ class Targets:
             await self._read(connection)
 
     async def hold(self, connection: Connection, named: Mapping[tuple[str, str], int]) -> None:
-        """Keep the sources that lines name, each with a label, from being dropped until the transaction ends."""
+        """Keep the sources that lines name, each with a label, from being dropped, and their bounds as they are, until
+        the transaction ends."""
         sources = {self.get(*name, line).id: name[0] for name, line in named.items()}
         if gone := await hold_kinds(connection, list(sources)):
             raise SourceConflict(
                 f"The source {sources[gone[0]]!r} was removed while it was imported. Import the file again."
             )
+        self._bounded = {row.id for row in await fetch(connection, "bounded", {"kinds": list(sources)})}
 
     async def _make(self, connection: Connection, kind: KindLine) -> None:
         if kind.lifecycle not in self._lifecycles:

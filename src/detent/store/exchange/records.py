@@ -65,6 +65,7 @@ class ItemLine:
     text_id: int = 0
     parent_id: int | None = None
     embedded: str = ""
+    not_before: str = "-infinity"
 
     @property
     def content_hash(self) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from detent.store import arrays
+from detent.store.bounds import HELD_BACK
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import FAILURE, ItemLine, column
@@ -18,7 +19,7 @@ from detent.store.family import ChangedHands, held
 _OWNER = "import"
 _NODE = """COPY node (item_id, parent_id, text_id, written_at,
                       position, edge, shared, title, text, properties, content_hash) FROM STDIN"""
-_ITEM = "COPY item (id, kind_id, key, state, priority, content_hash, since, added_at) FROM STDIN"
+_ITEM = "COPY item (id, kind_id, key, state, priority, not_before, content_hash, since, added_at) FROM STDIN"
 _PLACE = "COPY place (kind_id, state, not_before, priority, item_id) FROM STDIN"
 _REFERENCE = "COPY reference (item_id, kind_id, position, type, key, properties) FROM STDIN"
 _TEXT_CHANGE = "COPY text_change (text_id, gone) FROM STDIN"
@@ -48,6 +49,8 @@ async def write_items(
     old = {line.id for line in there}
     new = [line for line in lines if line.id not in old] if old else lines
     now = (await fetch(connection, "moment"))[0].now
+    for line in new:
+        line.not_before = _not_before(targets, line)
     await _copy(connection, _ITEM, [_item(line, now) for line in new])
     await _copy(connection, _PLACE, [_place(line) for line in new])
     await _count(connection, new)
@@ -87,6 +90,7 @@ async def _clear(connection: Connection, targets: Targets, there: Sequence[ItemL
         "states": arrays.texts(by_id[number].state for number in ids),
         "priorities": arrays.integers(by_id[number].priority for number in ids),
         "hashes": arrays.texts(by_id[number].content_hash for number in ids),
+        "not_before": [_not_before(targets, by_id[number]) for number in ids],
         "owner": _OWNER,
     }
     await fetch(connection, "put_items", parameters)
@@ -149,11 +153,16 @@ def _item(line: ItemLine, now: str) -> str:
     content_hash = line.record.get("content_hash")
     written = "\\N" if content_hash is None else column(content_hash)
     key, added = column(line.name.key), line.record.get("added_at") or now
-    return f"{line.id}\t{line.kind_id}\t{key}\t{line.state}\t{line.priority}\t{written}\t{now}\t{added}\n"
+    where = f"{line.state}\t{line.priority}\t{line.not_before}"
+    return f"{line.id}\t{line.kind_id}\t{key}\t{where}\t{written}\t{now}\t{added}\n"
 
 
 def _place(line: ItemLine) -> str:
-    return f"{line.kind_id}\t{line.state}\t-infinity\t{line.priority}\t{line.id}\n"
+    return f"{line.kind_id}\t{line.state}\t{line.not_before}\t{line.priority}\t{line.id}\n"
+
+
+def _not_before(targets: Targets, line: ItemLine) -> str:
+    return HELD_BACK.isoformat() if targets.holds_back(line.kind_id, line.state) else "-infinity"
 
 
 def _node(line: ItemLine, now: str) -> str:

@@ -5,8 +5,8 @@
 -- 1. Who may move an item. An item at rest, or waiting for work, has exactly one row in `place`; an item
 --    under way has none, and is named in a `lease`. Whoever deletes the place row, or shows the lease's
 --    token, may move the item; nobody else. Every mover takes leases first (by token), places second (by
---    item) and items last, and its locks on tables before any of these; so movers never wait for each
---    other in a circle.
+--    item) and items last, and its locks on sources and tables before any of these; so movers never wait
+--    for each other in a circle.
 -- 2. `item` is updated often, so no index covers a column that moves: each move is a heap-only update that
 --    touches no index. What must be found by state is found through `place`, which is only ever inserted
 --    and deleted.
@@ -44,13 +44,16 @@ CREATE TABLE kind (
     depth       integer,
     most        integer,
     most_state  text COLLATE "C",
+    breadth     integer,
     UNIQUE (source_id, label)
 );
 COMMENT ON COLUMN kind.depth IS 'Items with a greater priority are not added; null for any.';
 COMMENT ON COLUMN kind.most IS 'How many items may come to rest in most_state; null for any number.';
+COMMENT ON COLUMN kind.breadth IS 'Of what one item finds deeper than itself, how many count; null for all.';
 
--- Whoever drops a source locks it; whoever holds kinds shares the locks of their sources, and nobody waits for that but
--- who drops one. The kinds that are there are looked up when the locks are had, and stay until the transaction ends.
+-- Whoever drops a source, or sets bounds of its kinds, locks it; whoever holds kinds shares the locks of their sources,
+-- before any lock of rule 1, and nobody waits for that but who drops one or sets bounds. The kinds that are there are
+-- looked up when the locks are had, and stay, with their bounds, until the transaction ends.
 -- An item has no foreign key to its kind, which would be looked up for each: who writes rows of a kind that no item in
 -- its hands keeps there holds it first.
 CREATE FUNCTION lock_source(number integer) RETURNS void LANGUAGE sql AS $$
@@ -92,7 +95,9 @@ CREATE TABLE place (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
 
--- Where at most so many items of a kind may come to rest, new ones wait until they are let in, in this place.
+-- Where at most so many items of a kind may come to rest, those wait until they are let in, in this place, that are
+-- not in yet. Those are in that are under way, that rest in the state that counts, or that wait without being held back.
+-- An item comes in by being let in, and never otherwise; so no more come to rest there than were let in.
 CREATE FUNCTION held_back() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS
 $$ SELECT timestamptz '9999-01-01 00:00:00+00' $$;
 
@@ -103,6 +108,7 @@ CREATE TABLE nearer (
     item_id     bigint NOT NULL,
     priority    integer NOT NULL
 );
+CREATE INDEX nearer_item ON nearer (item_id);
 
 -- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
 -- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a
@@ -110,8 +116,9 @@ CREATE TABLE nearer (
 -- two articles are settled that found each other, waits for this one. A key that somebody else adds at the same
 -- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. The
 -- kind is a column, so that each key is looked up: no plan reads all keys of the kind. What is beyond the kind's depth
--- is left out.
-CREATE FUNCTION add_items(kind integer, initial text, keys text[], states text[], priorities integer[], hashes text[])
+-- is left out; where at most so many may come to rest, those that are to wait for work are held back.
+CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], states text[], priorities integer[],
+                          hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     added_count bigint;
@@ -129,7 +136,7 @@ BEGIN
                 INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at, not_before)
                 SELECT line.kind_id, line.key, coalesce(line.state, initial), coalesce(line.priority, 0), line.hash,
                        moment.now, moment.now,
-                       CASE WHEN bounds.most IS NOT NULL AND coalesce(line.state, initial) = initial
+                       CASE WHEN bounds.most IS NOT NULL AND coalesce(line.state, initial) = ANY (waiting)
                             THEN held_back() ELSE '-infinity' END
                 FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
                      AS line (kind_id, key, state, priority, hash)

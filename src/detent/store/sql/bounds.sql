@@ -1,70 +1,106 @@
 -- Bounds: how far items are followed, and how many there may be.
 
 -- name: lock_bounds
--- Waits until nobody adds items of the kind's source, and lets nobody begin to until this transaction ends.
+-- Waits until nobody adds, lets in or moves items of the kind's source by hand, and lets nobody begin to until this
+-- transaction ends.
 SELECT lock_source(source_id) FROM kind WHERE id = %(kind)s;
 
 -- name: set_bounds
 -- Keeps the bounds of a kind.
-UPDATE kind SET depth = %(depth)s, most = %(most)s, most_state = %(state)s WHERE id = %(kind)s;
+UPDATE kind SET depth = %(depth)s, most = %(most)s, most_state = %(state)s, breadth = %(breadth)s WHERE id = %(kind)s;
+
+-- name: breadths
+-- Of what one item finds deeper than itself, how many count, where that is bounded.
+SELECT id, breadth FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND breadth IS NOT NULL;
+
+-- name: bounded
+-- Those of some kinds of which at most so many items may come to rest.
+SELECT id FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND most IS NOT NULL;
 
 -- name: note_frontier
--- Items at rest that are as deep as items could be: what they find counts from now on, so they go round again.
+-- Items at rest that are so deep or deeper: more of what they find counts from now on, so they go round again.
 INSERT INTO nearer (item_id, priority)
 SELECT item_id, priority FROM place
 WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]) AND priority >= %(depth)s;
 
 -- name: hold_back
--- Lets items that have nothing yet, and wait for their first try, wait until they are let in.
-WITH kept AS (
-    DELETE FROM place
-    WHERE kind_id = %(kind)s AND state = %(waiting)s AND not_before = '-infinity'
+-- Lets so many items that have nothing yet, and wait to begin, wait until they are let in: the farthest, and those that
+-- wait for a later time last, since they are tried at once when they are let in. Says which those are.
+WITH chosen AS MATERIALIZED (
+    SELECT place.not_before, place.priority, place.item_id FROM place
+    WHERE kind_id = %(kind)s AND state = %(initial)s AND not_before < held_back()
       AND NOT EXISTS (SELECT FROM node WHERE node.item_id = place.item_id)
+    ORDER BY not_before > '-infinity', priority DESC, item_id DESC LIMIT %(limit)s
+),
+locked AS MATERIALIZED (
+    SELECT place.ctid AS spot FROM chosen
+    JOIN place ON place.kind_id = %(kind)s AND place.state = %(initial)s AND place.not_before = chosen.not_before
+              AND place.priority = chosen.priority AND place.item_id = chosen.item_id
+    ORDER BY place.item_id FOR UPDATE OF place
+),
+kept AS (
+    DELETE FROM place WHERE ctid = ANY (ARRAY(SELECT spot FROM locked))
     RETURNING kind_id, state, priority, item_id, alone
 ),
 told AS (UPDATE item SET not_before = held_back() FROM kept WHERE item.id = kept.item_id)
 INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
-SELECT kind_id, state, held_back(), priority, item_id, alone FROM kept;
+SELECT kind_id, state, held_back(), priority, item_id, alone FROM kept
+RETURNING item_id;
 
 -- name: lock_letting_in
 -- Items of a kind are let in by one at a time, so that the count of those that are in is right.
 SELECT pg_advisory_xact_lock(%(lock)s, %(kind)s);
 
 -- name: room
--- How many items of a kind may still be let in, and how many wait for that. Those that are in are under way, have come
--- to rest where they count, or wait without being held back.
+-- How many items of a kind may still be let in; how many of those that wait in some states can be claimed, up to a
+-- thousand; and, if asked for, how many of them are held back.
 SELECT coalesce(kind.most, 2147483647) - (
-           (SELECT coalesce(sum(count), 0) FROM tally WHERE kind_id = kind.id AND state = ANY (%(states)s::text[]))
+           (SELECT coalesce(sum(count), 0) FROM tally
+            WHERE kind_id = kind.id AND state <> ALL (%(waiting)s::text[])
+              AND (state = kind.most_state OR state = ANY (%(working)s::text[])))
            + (SELECT count(*) FROM place
-              WHERE kind_id = kind.id AND state = %(waiting)s AND not_before < held_back())
+              WHERE kind_id = kind.id AND state = ANY (%(waiting)s::text[]) AND not_before < held_back())
        )::integer AS room,
        (SELECT count(*)::integer FROM (
-            SELECT FROM place WHERE kind_id = kind.id AND state = %(waiting)s AND not_before = '-infinity' LIMIT 1000
+            SELECT FROM place
+            WHERE kind_id = kind.id AND state = ANY (%(asked)s::text[]) AND not_before = '-infinity' LIMIT 1000
         ) AS ready) AS ready,
        (SELECT count(*)::integer FROM place
-        WHERE %(counted)s AND kind_id = kind.id AND state = %(waiting)s AND not_before = held_back()) AS held_back
+        WHERE %(counted)s AND kind_id = kind.id AND state = ANY (%(asked)s::text[])
+          AND not_before = held_back()) AS held_back
 FROM kind WHERE id = %(kind)s;
 
+-- name: next_to_let_in
+-- Items that are held back in one state, those first that come first.
+SELECT item_id FROM place
+WHERE kind_id = %(kind)s AND state = %(state)s AND not_before = held_back()
+ORDER BY kind_id, state, not_before, priority, item_id LIMIT %(limit)s;
+
 -- name: let_in
--- Lets items wait like others, those first that come first.
-WITH chosen AS MATERIALIZED (
-    SELECT ctid AS spot FROM place
-    WHERE kind_id = %(kind)s AND state = %(waiting)s AND not_before = held_back()
-    ORDER BY kind_id, state, not_before, priority, item_id LIMIT %(limit)s FOR UPDATE
+-- Lets items that are held back wait like others.
+WITH locked AS MATERIALIZED (
+    SELECT place.ctid AS spot FROM item
+    JOIN place ON place.kind_id = item.kind_id AND place.state = item.state AND place.not_before = item.not_before
+              AND place.priority = item.priority AND place.item_id = item.id
+    WHERE item.id = ANY (%(ids)s::bigint[]) AND place.not_before = held_back()
+    ORDER BY item.id FOR UPDATE OF place
 ),
 left_behind AS (
-    DELETE FROM place WHERE ctid = ANY (ARRAY(SELECT spot FROM chosen))
+    DELETE FROM place WHERE ctid = ANY (ARRAY(SELECT spot FROM locked))
     RETURNING kind_id, state, priority, item_id, alone
 ),
 told AS (UPDATE item SET not_before = '-infinity' FROM left_behind WHERE item.id = left_behind.item_id)
 INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
-SELECT kind_id, state, '-infinity', priority, item_id, alone FROM left_behind
-RETURNING item_id;
+SELECT kind_id, state, '-infinity', priority, item_id, alone FROM left_behind;
 
 -- name: nearer
--- Some of the items that are to be drawn nearer, and how near.
-SELECT item_id, min(priority) AS priority FROM (SELECT item_id, priority FROM nearer LIMIT 1000) AS wish
-GROUP BY item_id ORDER BY item_id;
+-- Some of the items that are to be drawn nearer.
+SELECT DISTINCT item_id FROM nearer ORDER BY item_id LIMIT %(limit)s;
+
+-- name: take_wishes
+-- How near these items, which the caller holds, are to be drawn; that is done now, and wished no more.
+WITH taken AS (DELETE FROM nearer WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING item_id, priority)
+SELECT item_id, min(priority) AS priority FROM taken GROUP BY item_id;
 
 -- name: draw_nearer
 -- Gives items, which the caller holds, a smaller priority, at their places too.
@@ -81,10 +117,9 @@ told AS (UPDATE item SET priority = wish.priority FROM wish WHERE item.id = wish
 INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
 SELECT kind_id, state, not_before, priority, item_id, alone FROM moved;
 
--- name: forget_nearer
--- What was wished of these items, unless it is nearer still.
-DELETE FROM nearer USING unnest(%(ids)s::bigint[], %(priorities)s::integer[]) AS done (id, priority)
-WHERE nearer.item_id = done.id AND nearer.priority >= done.priority;
+-- name: forget_wishes
+-- What is wished of items that are gone.
+DELETE FROM nearer WHERE item_id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (SELECT FROM item WHERE id = item_id);
 
 -- name: depths
 -- How deep the items of a kind are on average in each of these states, of so many in each at most.

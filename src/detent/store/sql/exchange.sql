@@ -198,20 +198,21 @@ SELECT;
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 line AS MATERIALIZED (
     SELECT line.*, item.kind_id, item.state AS before
-    FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(priorities)s::integer[], %(hashes)s::text[])
-         AS line (id, state, priority, hash)
+    FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(priorities)s::integer[], %(hashes)s::text[],
+                %(not_before)s::timestamptz[])
+         AS line (id, state, priority, hash, not_before)
     JOIN item ON item.id = line.id
 ),
 moved AS (
     UPDATE item SET
         state = line.state, since = CASE WHEN item.state = line.state THEN item.since ELSE moment.now END,
-        not_before = '-infinity', attempt = 0, priority = line.priority, content_hash = line.hash, token = NULL,
+        not_before = line.not_before, attempt = 0, priority = line.priority, content_hash = line.hash, token = NULL,
         changed = false
     FROM line CROSS JOIN moment WHERE item.id = line.id
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id)
-    SELECT kind_id, state, '-infinity', priority, id FROM line
+    SELECT kind_id, state, not_before, priority, id FROM line
 ),
 journaled AS (
     INSERT INTO journal (item_id, at, from_state, to_state, attempt, owner, reason)

@@ -2,7 +2,7 @@
 
 -- name: add
 -- Adds the items of a kind that are not there yet, and counts them; null if the kind is gone.
-SELECT add_items(%(kind)s, %(initial)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
+SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
 
 -- name: find
 -- Items by kind and key.
@@ -18,9 +18,9 @@ WHERE kind_id = %(kind)s AND key > %(after)s AND state = ANY (%(states)s::text[]
 ORDER BY kind_id, key LIMIT %(limit)s;
 
 -- name: find_by_id
--- Items by number, with the working state in which they last failed.
+-- Items by number, whether they are held back, and the working state in which they last failed.
 SELECT item.id, item.kind_id, item.key, item.state, item.attempt, item.priority, item.content_hash, item.token,
-       failure.state AS failed_in
+       item.not_before = held_back() AS held_back, failure.state AS failed_in
 FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
@@ -28,6 +28,11 @@ WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 -- The locks on tables of who moves items in several statements, before any lock on a row: else a mover
 -- could wait for a pruner of the journal that waits for another mover that waits for the first.
 LOCK TABLE tally, journal IN ROW EXCLUSIVE MODE;
+
+-- name: hold_kinds_of
+-- Keeps the sources of some items from being dropped, and the bounds of their kinds as they are, until this transaction
+-- ends.
+SELECT hold_kinds(ARRAY(SELECT DISTINCT kind_id FROM item WHERE id = ANY (%(ids)s::bigint[]))) AS id;
 
 -- name: hold_leases
 -- Locks the leases under which these items are held, so that nobody settles or rescues them meanwhile.
@@ -58,8 +63,9 @@ DELETE FROM place WHERE ctid = ANY (ARRAY(
 RETURNING item_id, alone;
 
 -- name: move
--- Moves items whose places the caller has vacated, or which it has seized. `forgiven`: their attempts are
--- counted anew; else an item that was held by a worker that died is tried alone.
+-- Moves items of one lifecycle whose places the caller has vacated, or which it has seized. `forgiven`: their attempts
+-- are counted anew; else an item that was held by a worker that died is tried alone. Where at most so many may come to
+-- rest, what was not in is held back where it waits; the caller holds the kinds.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 input AS MATERIALIZED (
     SELECT line.* FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(tos)s::text[], %(hashes)s::text[])
@@ -67,16 +73,20 @@ input AS MATERIALIZED (
 ),
 moved AS (
     UPDATE item SET
-        state = input."to", since = moment.now, not_before = '-infinity',
+        state = input."to", since = moment.now,
+        not_before = CASE WHEN input.state = ANY (%(waiting)s::text[]) AND item.not_before < held_back()
+                            OR input.state = ANY (%(working)s::text[]) OR input.state = kind.most_state
+                            OR kind.most IS NULL OR input."to" <> ALL (%(waiting)s::text[])
+                          THEN '-infinity' ELSE held_back() END,
         attempt = CASE WHEN %(forgiven)s THEN 0 ELSE attempt END,
         content_hash = coalesce(input.hash, item.content_hash), token = NULL, changed = false
-    FROM input CROSS JOIN moment
-    WHERE item.id = input.id
-    RETURNING item.id, item.kind_id, item.priority, item.attempt, input.state, input."to"
+    FROM input CROSS JOIN moment, kind
+    WHERE item.id = input.id AND kind.id = item.kind_id
+    RETURNING item.id, item.kind_id, item.priority, item.not_before, item.attempt, input.state, input."to"
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
-    SELECT moved.kind_id, moved."to", '-infinity', moved.priority, moved.id,
+    SELECT moved.kind_id, moved."to", moved.not_before, moved.priority, moved.id,
            NOT %(forgiven)s AND coalesce(failure.trouble = 'worker_died', false)
     FROM moved LEFT JOIN failure ON failure.item_id = moved.id
 ),
