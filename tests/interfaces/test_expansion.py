@@ -9,6 +9,7 @@ import pytest
 from tests.sources.wiki.server import WikiServer
 
 import detent
+from detent import Bounds
 from detent.errors import DetentError, LeaseLost
 from detent.interfaces import (
     ArticleLoader,
@@ -20,6 +21,9 @@ from detent.interfaces import (
     initialize_seeds,
     process_article,
 )
+from detent.lifecycle import ARTICLE
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.source import make
 
 Query = Callable[..., list[Any]]
 
@@ -179,6 +183,30 @@ def test_the_state_queries_tell_how_far_an_expansion_has_come(db: detent.Detent)
     assert (status.queue_size, status.loaded_count, status.total, status.percent_complete) == (3, 1, 5, 20.0)
     assert status.stale_claims == ()
     assert get_expansion_status(db, "another") is None
+
+
+def test_only_articles_count_as_loaded_and_no_other_names_of_them(
+    database: str, db: detent.Detent, wiki: WikiServer
+) -> None:
+    settings = WikiSettings(api=wiki.api, seeds=("Artificial Intelligence",), depth=1, target=9)
+    with detent.open(database=database, sources=make("wiki", settings.as_data())) as running:
+        running.run(wait=False)
+    status = get_expansion_status(db)
+    assert status is not None
+    assert {each.state: each.count for each in status.distribution} == {"processed": 3, "loaded": 1}
+    assert (status.loaded_count, status.total, status.percent_complete, status.target) == (3, 4, 75.0, 9)
+
+
+def test_an_article_beyond_the_target_is_not_loaded(db: detent.Detent, wiki: WikiServer) -> None:
+    kind = db.wait(db.asynchronous.store.declare("wiki", "Article", ARTICLE))
+    db.wait(db.asynchronous.store.bounds.set(kind, Bounds(None, 1, "processed")))
+    client = WikipediaAPIClient(wiki.api)
+    loader = ArticleLoader(db, client)
+    assert loader.load_article("Statistics", expansion_state="processed") == (True, None)
+    loaded, reason = loader.load_article("Machine Learning", expansion_state="processed")
+    assert not loaded
+    assert reason is not None
+    assert "beyond" in reason
 
 
 def test_claims_whose_worker_is_silent_are_told(db: detent.Detent) -> None:

@@ -38,7 +38,11 @@ class StaleClaim:
 
 @dataclass(frozen=True)
 class ExpansionStatus:
-    """How far the expansion of a source has come. `target` is how many articles are wanted at most, if that is said."""
+    """How far the expansion of a source has come. `target` is how many articles are wanted at most, if that is said.
+
+    `loaded_count` is of those that rest where the source says that articles do, and of those `loaded` or `processed`
+    where it does not say so.
+    """
 
     source: str
     label: str
@@ -73,7 +77,7 @@ async def _status(store: Store, kind: Kind, counted: Sequence[Tally]) -> Expansi
     depths = await _depths(store, kind, [state for state, count in counts.items() if count])
     shares = [StateShare(state, count, depths.get(state)) for state, count in counts.items() if count]
     total = sum(counts.values())
-    loaded = sum(counts.get(state, 0) for state in LOADED)
+    loaded = sum(counts.get(state, 0) for state in ([kind.bounds.state] if kind.bounds.state else LOADED))
     stale = await store.database.fetch("stale_claims", {"kind": kind.id, "limit": MOST_STALE})
     return ExpansionStatus(
         source=kind.source,
