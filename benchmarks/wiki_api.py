@@ -1,8 +1,8 @@
 """A graph grown from one article over the API of a wiki, beside a bare loop of httpx that sends the very same requests.
 
 The wiki is a process of its own that answers from memory, at once or after the time that a real one takes. Detent and
-the loop have the same number of requests under way. What a run takes that has nothing to do is taken off, for both.
-Neither embeds anything; with embedding, Detent is measured once more.
+the loop have the same number of requests under way, and keep to the same pace. What a run takes that has nothing to do
+is taken off, for both. Neither embeds anything; with embedding, Detent is measured once more.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from benchmarks import postgres, wiki_crew, wiki_pages, wiki_server
 from benchmarks.figures import Figure, at_least, at_most
 from benchmarks.taken import Taken
 from benchmarks.wiki_crew import Job
-from benchmarks.wiki_server import Contents
+from benchmarks.wiki_server import Contents, Manner
 from detent.sources.wiki.settings import WikiSettings
 
 DELAY_SECONDS = 0.3
-"""How long a wiki takes to answer. Wikimedia's allow 200 requests a minute, which is one in so many seconds."""
+"""How long a wiki takes to answer."""
+PER_MINUTE = 200
+"""Requests that Wikimedia's wikis allow to those whom they do not know."""
+AT_ONCE = 2
+"""Requests that are under way at the same time."""
 LOOPS = 3
 """How often the loop runs, which does not take long; the median counts."""
 TITLES_PER_REQUEST = 20
@@ -31,26 +35,26 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Scene:
-    """A wiki, and how many requests to it are under way at the same time: two are what users get."""
+    """A wiki, and how often it may be asked in a minute; None for any number."""
 
     name: str
     contents: Contents
-    at_once: int = 2
+    per_minute: int | None = None
 
     @property
     def embedded(self) -> bool:
         """Whether it is measured with embedding too."""
-        return self.at_once == 2 and not self.contents.delay_seconds
+        return not self.contents.delay_seconds
 
 
-REAL, LARGE = Contents(2_000), Contents(1_000, 20_000)
 SCENES = [
-    Scene("articles as they are, one request at once", REAL, 1),
-    Scene("articles as they are, two requests at once", REAL),
-    Scene("articles as they are, a wiki that takes 0.3 s", Contents(2_000, 0, DELAY_SECONDS)),
-    Scene("articles of 20 kB, one request at once", LARGE, 1),
-    Scene("articles of 20 kB, two requests at once", LARGE),
-    Scene("articles of 20 kB, a wiki that takes 0.3 s", Contents(1_000, 20_000, DELAY_SECONDS)),
+    Scene(f"{name}, {how}", Contents(articles, least_bytes, delay), per_minute)
+    for name, articles, least_bytes in (("articles as they are", 4_000, 0), ("articles of 20 kB", 2_000, 20_000))
+    for how, delay, per_minute in (
+        ("a wiki that answers at once", 0.0, None),
+        ("a wiki that takes 0.3 s", DELAY_SECONDS, None),
+        ("a wiki that takes 0.3 s, at Wikimedia's pace", DELAY_SECONDS, PER_MINUTE),
+    )
 ]
 
 
@@ -86,9 +90,8 @@ def _grow(server: str, scene: Scene, tell: Tell) -> Grown:
 def _ours(server: str, scene: Scene, address: str, *, embedding: bool) -> Taken:
     """What Detent takes beyond what it takes when all is done: the same worker again finds nothing to do."""
     seeds = (wiki_pages.title(0),)
-    wiki = WikiSettings(api=f"{address}/w/api.php", seeds=seeds, depth=FAR, contact="benchmark@example.org")
-    flags: dict[str, object] = {"worker.concurrency": scene.at_once} if scene.at_once == 1 else {}
-    job = Job(wiki, embedding, flags)
+    wiki = WikiSettings(api=f"{address}/w/api.php", seeds=seeds, depth=FAR, per_minute=scene.per_minute)
+    job = Job(wiki, embedding)
     with postgres.empty_database(server) as conninfo:
         wiki_crew.in_processes(conninfo, wiki_crew.find, job)
         full = wiki_crew.in_processes(conninfo, wiki_crew.work, job)
@@ -104,7 +107,7 @@ def _bare(server: str, scene: Scene, address: str, targets: Sequence[str]) -> fl
     times = []
     for _ in range(1 if scene.contents.delay_seconds else LOOPS):
         full, empty = (
-            wiki_crew.in_processes(server, wiki_server.ask_again, address, some, scene.at_once)
+            wiki_crew.in_processes(server, wiki_server.ask_again, address, some, Manner(AT_ONCE, scene.per_minute))
             for some in (targets, targets[:0])
         )
         times.append(full.seconds - empty.seconds)

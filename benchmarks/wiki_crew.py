@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -34,11 +34,10 @@ Meet = Callable[[], object]
 
 @dataclass(frozen=True)
 class Job:
-    """What each process does: the wiki, and whether texts are embedded too. `flags` are settings of the worker."""
+    """What each process does: the wiki, and whether texts are embedded too."""
 
     wiki: WikiSettings
     embedding: bool = False
-    flags: Mapping[str, object] | None = None
 
 
 def in_processes(conninfo: str, work: Callable[..., None], *given: Any, processes: int = 1) -> Taken:
@@ -95,7 +94,7 @@ def work(conninfo: str, job: Job, meet: Meet) -> None:
     async def working() -> None:
         collect_seldom()
         source = make(NAME, job.wiki.as_data())
-        settings = load(None, flags=job.flags)
+        settings = load(None)
         async with Store(conninfo) as store:
             await declare(store, [source])
             served = source if job.embedding else _without_embedding(source)
@@ -120,10 +119,11 @@ def counts(conninfo: str) -> dict[str, int]:
 
 
 def _processes_of(server: str) -> list[psutil.Process]:
-    """The server, which hands on to new processes of its own where it may run, and those that it has now."""
+    """The server, which hands on to new processes of its own where it may run, and those that it has now; none if it is
+    on another machine."""
     with psycopg.connect(server) as connection:
         if not connection.info.host.startswith("/"):
-            raise RuntimeError("The server is on another machine; on how many processors it runs cannot be said.")
+            return []
         parent = psutil.Process(connection.info.backend_pid).parent()
         return [parent, *parent.children()]
 

@@ -37,7 +37,7 @@ MOST_ARTICLES, MOST_BYTES = 20_000, 100_000_000
 ARTICLES_PER_REDIRECT = 50
 """About as many as in the wikis that the articles are from. In large wikis there are more redirects than articles."""
 PER_STREAM = 100
-ROUNDS = 1
+ROUNDS = 2
 SCALING = 1.6
 ALONE_ARTICLES = 4_000
 """How many articles the handler is given without a database."""
@@ -182,12 +182,6 @@ def _figures(megabytes: float, alone: float, found: dict[Way, Ingested]) -> Iter
     scaling = "dump: two processes on two processors ÷ one on one"
     yield at_least(SCALING, scaling, on_one.seconds / on_two.seconds, "times")
     yield at_least(SCALING, "dump: two processes ÷ one, on all processors", one.seconds / two.seconds, "times")
-    yield Figure("dump: the same if no processor ever waited", _possible(one), "times")
-
-
-def _possible(one: Ingested) -> float:
-    """How many times as fast it could be on these processors, if nothing took longer for being shared."""
-    return len(os.sched_getaffinity(0)) / (one.processor / one.seconds)
 
 
 @contextmanager

@@ -43,6 +43,13 @@ class Contents:
     delay_seconds: float = 0.0
 
 
+class Manner(NamedTuple):
+    """How a server is asked: so many requests at once, and in a minute; None for any number."""
+
+    at_once: int
+    per_minute: int | None
+
+
 class Piece(NamedTuple):
     """A part of an answer, as it is and packed."""
 
@@ -130,19 +137,21 @@ def asked(address: str) -> list[str]:
     return found
 
 
-def ask_again(conninfo: str, address: str, targets: Sequence[str], at_once: int, meet: Meet) -> None:
-    """In a process: a bare loop that sends these requests, so many at once, and only reads the JSON of the answers."""
+def ask_again(conninfo: str, address: str, targets: Sequence[str], manner: Manner, meet: Meet) -> None:
+    """In a process: a bare loop that sends these requests, and only reads the JSON of the answers."""
+    pause = 60 / manner.per_minute if manner.per_minute else 0.0
 
-    async def ask(client: httpx.AsyncClient, left: Iterator[str]) -> None:
-        for target in left:
+    async def ask(client: httpx.AsyncClient, left: Iterator[tuple[int, str]], began: float) -> None:
+        for number, target in left:
+            await asyncio.sleep(began + number * pause - asyncio.get_running_loop().time())
             response = await client.get(target)
             json.loads(response.content)
 
     async def asking() -> None:
         async with httpx.AsyncClient(base_url=address, headers={"User-Agent": "benchmark"}) as client:
             meet()
-            left = iter(targets)
-            await asyncio.gather(*[ask(client, left) for _ in range(at_once)])
+            left, began = enumerate(targets), asyncio.get_running_loop().time()
+            await asyncio.gather(*[ask(client, left, began) for _ in range(manner.at_once)])
 
     asyncio.run(asking())
 

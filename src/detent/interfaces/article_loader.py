@@ -72,9 +72,8 @@ class ArticleLoader:
         outcome = self._articles.outcome(item, answer, self.client.site())
         if not isinstance(outcome, Done):
             return outcome if isinstance(outcome, Failed) else Failed("It could not be loaded.")
-        outcome = replace(
-            outcome, found=[new for new in outcome.found if new.priority == depth]
-        )  # not what it links to
+        where_it_leads = [new for new in outcome.found if new.priority == depth]  # and not what it links to
+        outcome = replace(outcome, found=where_it_leads)
         known = {mention.key for mention in outcome.mentions}
         if category and outcome.node is not None and category not in known and category != "General":
             named = Reference(nodes.IN_CATEGORY, nodes.CATEGORY, category, properties={"link_type": "category"})
