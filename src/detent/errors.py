@@ -44,12 +44,12 @@ class DiscoveryFailed(DetentError):
     everything there is was worked on before, and `report` says how that went.
     """
 
-    def __init__(self, source: str, named: int, reason: str) -> None:
+    def __init__(self, source: str, named: int, reason: str, *, did: str = "named") -> None:
         if named:
             items, are = ("item", "is") if named == 1 else ("items", "are")
-            when = f"after it had named {named:,} {items}, which {are} kept"
+            when = f"after it had {did} {named:,} {items}, which {are} kept"
         else:
-            when = "before it named an item"
+            when = f"before it {did} an item"
         super().__init__(f"The source {source!r} failed {when}: {reason.rstrip('.')}.")
         self.source, self.named = source, named
         self.others: tuple[DiscoveryFailed, ...] = ()

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import WikiServer
+from tests.sources.wiki.server import CUT, WikiServer, limited
+
+from detent.sources.wiki import seeding
 
 Result = subprocess.CompletedProcess[str]
 
@@ -111,6 +113,50 @@ def test_seeds_come_from_a_file_a_category_and_a_search(
     [source] = document("sources")["sources"]
     assert source["settings"]["seeds"][:4] == ["Grain", "Forest", "Heron", "Owl"]
     assert "Mouse" in source["settings"]["seeds"]
+
+
+def test_a_hiccup_of_the_wiki_does_not_keep_seeds_from_being_checked(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer
+) -> None:
+    wiki.fail_next(limited("0"), CUT, limited("0"))
+    result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--category", "Birds")
+    assert result.returncode == 0, result.stderr
+    [source] = document("sources")["sources"]
+    assert source["settings"]["seeds"] == ["Owl", "Heron"]
+
+
+def test_who_adds_a_wiki_is_told_how_long_it_wants_to_be_left_alone(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer
+) -> None:
+    wiki.fail_next(limited("3600"))
+    for _ in range(2):
+        result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
+        assert "wants to be left alone for another 60 minutes." in result.stderr
+    assert len(wiki.requests) == 1
+    assert document("sources")["sources"] == []
+
+
+def test_a_wiki_that_stays_away_is_given_up(said: Callable[..., Result], wiki: WikiServer) -> None:
+    wiki.fail_next(*[limited("0")] * 10)
+    result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
+    assert "429 Too Many Requests" in result.stderr
+    assert len(wiki.requests) == 4
+
+
+def test_no_more_members_of_a_category_are_fetched_than_are_taken(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seeding, "MOST_MEMBERS", 4)
+    wiki.rows_per_answer = 2
+    for number in range(20):
+        wiki.edit(f"Bird {number:02}", "It sings. [[Category:Singers]]")
+    result = said("add", "wiki", "birds", "--api", wiki.api, "--category", "Singers", "--category", "Birds")
+    assert "The category 'Singers' has more than 4 articles. The first 4 are taken." in result.stdout
+    assert "'Birds'" not in result.stdout
+    [source] = document("sources")["sources"]
+    assert source["settings"]["seeds"] == [*(f"Bird {number:02}" for number in range(4)), "Heron", "Owl"]
+    listed = [each.parameters["cmtitle"] for each in wiki.requests if "cmtitle" in each.parameters]
+    assert listed.count("Category:Singers") == 3
 
 
 def test_a_dump_is_read_without_asking_anybody(ran: Callable[..., Result], plain: Path, tmp_path: Path) -> None:

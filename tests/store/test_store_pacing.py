@@ -15,7 +15,8 @@ from detent.store import Store
 
 async def turns(store: Store, number: int, service: str = "wiki") -> list[float]:
     """How long each of so many that ask at once has to wait."""
-    rows = [await store.database.fetch("take_turn", {"service": service, "seconds": 0.5}) for _ in range(number)]
+    wanted = {"service": service, "seconds": 0.5, "most": 60.0}
+    rows = [await store.database.fetch("take_turn", wanted) for _ in range(number)]
     return [row.seconds for [row] in rows]
 
 
@@ -34,10 +35,19 @@ async def test_nobody_has_a_turn_while_a_service_is_left_alone(store: Store, tic
     assert await turns(store, 1) == [0.0]
 
 
+async def test_a_turn_that_is_too_far_away_is_not_taken(store: Store, tick: Callable[[float], datetime]) -> None:
+    await store.pacing.hold("wiki", 3600)
+    assert [await store.pacing.turn("wiki", 1, 60) for _ in range(2)] == pytest.approx([3600.0, 3600.0])
+    assert await store.pacing.turn("another", 1, 60) == 0.0
+    tick(3600)
+    assert await store.pacing.turn("wiki", 1, 60) == 0.0
+    assert await store.pacing.turn("wiki", 1, 59) == pytest.approx(60.0)
+
+
 async def test_two_stores_share_the_turns(store: Store, database: str) -> None:
     async with Store(database) as other:
         began = time.monotonic()
-        await asyncio.gather(*[each.pacing.turn("wiki", 600) for each in (store, other) for _ in range(3)])
+        await asyncio.gather(*[each.pacing.turn("wiki", 600, 60) for each in (store, other) for _ in range(3)])
         assert time.monotonic() - began >= 0.5
 
 

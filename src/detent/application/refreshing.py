@@ -1,15 +1,19 @@
-"""Refreshing: sources are asked how all that was done stands now, and what has changed goes round again."""
+"""Refreshing: sources are asked how all that was done stands now, and what has changed goes round again.
+
+What a source has told is kept, also if it fails later.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
-from detent.sources import Source, pace
+from detent.sources import PartlyTold, Source, pace
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
 
@@ -24,25 +28,50 @@ async def refresh(
 
     `tell` is called with the number of items that were asked for so far.
     """
-    changed, asked, failures = 0, 0, []
+    refreshing, failures = _Refreshing(store, tell), []
     pace.keep(store.pacing)
     for source in sources:
-        for label, ask in source.refresh.items():
-            kind = await store.kinds.get(source.name, label)
-            after = ""
+        before = refreshing.told
+        try:
+            for label, ask in source.refresh.items():
+                await refreshing.ask(source.name, label, ask)
+        except DatabaseAway:
+            raise
+        except Exception as error:  # whatever a source raises keeps the others from nothing
+            reason = str(error) if isinstance(error, DetentError) else describe(error)
+            failures.append(DiscoveryFailed(source.name, refreshing.told - before, reason, did="told of"))
+    return refreshing.changed, failures
+
+
+@dataclass
+class _Refreshing:
+    """Asks sources, and counts what was asked for, what they told of, and what of it had changed."""
+
+    store: Store
+    tell: Tell | None
+    asked: int = 0
+    told: int = 0
+    changed: int = 0
+
+    async def ask(self, source: str, label: str, ask: Callable[[Sequence[str]], Any]) -> None:
+        """Ask for all items of a label that were done. If some cannot be told of, that is raised at the end; if none of
+        many, at once."""
+        kind = await self.store.kinds.get(source, label)
+        after = ""
+        failure: PartlyTold | None = None
+        while keys := await _done(self.store, kind, after):
             try:
-                while keys := await _done(store, kind, after):
-                    hashes = await _asked(ask, keys)
-                    changed += await store.mark_changed(source.name, label, hashes, owner=_OWNER)
-                    after, asked = keys[-1], asked + len(keys)
-                    if tell is not None:
-                        tell(asked)
-            except DatabaseAway:
-                raise
-            except Exception as error:  # whatever a source raises keeps the others from nothing
-                reason = str(error) if isinstance(error, DetentError) else describe(error)
-                failures.append(DiscoveryFailed(source.name, asked, reason))
-    return changed, failures
+                hashes = await _asked(ask, keys)
+            except PartlyTold as error:
+                hashes, failure = error.standing, error
+                if not hashes:
+                    raise
+            self.changed += await self.store.mark_changed(source, label, hashes, owner=_OWNER)
+            after, self.asked, self.told = keys[-1], self.asked + len(keys), self.told + len(hashes)
+            if self.tell is not None:
+                self.tell(self.asked)
+        if failure is not None:
+            raise failure
 
 
 async def _done(store: Store, kind: Kind, after: str) -> list[str]:

@@ -141,7 +141,7 @@ def _lines(file: Path) -> Sequence[str]:
 async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:
     from detent.sources import pace
     from detent.sources.wiki import seeding
-    from detent.sources.wiki.handling import client_of
+    from detent.sources.wiki.manners import client_of
     from detent.sources.wiki.source import dump_of, user_agent
 
     if not wanted:
@@ -151,7 +151,7 @@ async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> S
             raise DetentError("A dump can be asked neither for categories nor to search. Give --seed or --seeds-file.")
         return seeding.from_dump(dump_of(settings), wanted)
     pace.keep(opened.store.pacing)
-    async with client_of(settings, user_agent(settings.contact)) as client:
+    async with client_of(settings, user_agent(settings.contact), patient=True) as client:
         return await seeding.from_wiki(client, wanted)
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Protocol
 
+LONGEST_WAIT_SECONDS = 60.0
+"""Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
+
 
 class Pace(Protocol):
-    async def turn(self, service: str, per_minute: float) -> None:
-        """Wait until this service may be asked again."""
+    async def turn(self, service: str, per_minute: float, at_most: float) -> float:
+        """Wait until this service may be asked again; returns 0. If it would take more than `at_most` seconds, nobody
+        waits and no turn is taken: returns how long it would take."""
 
     async def hold(self, service: str, seconds: float) -> None:
         """Let nobody ask this service for so long."""
@@ -26,9 +30,9 @@ def keep(pace: Pace) -> None:
     _PACE.set(pace)
 
 
-async def turn(service: str, per_minute: float) -> None:
-    if (pace := _PACE.get()) is not None:
-        await pace.turn(service, per_minute)
+async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS) -> float:
+    pace = _PACE.get()
+    return 0.0 if pace is None else await pace.turn(service, per_minute, at_most)
 
 
 async def hold(service: str, seconds: float) -> None:

@@ -32,6 +32,14 @@ class PartlyUnseen(DetentError):
         self.unseen = unseen
 
 
+class PartlyTold(DetentError):
+    """A source could not tell how all of its items stand that it was asked for. `standing` has what it told."""
+
+    def __init__(self, message: str, standing: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.standing = standing
+
+
 @dataclass(frozen=True)
 class Handler:
     """The function that does one stage's work.

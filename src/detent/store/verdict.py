@@ -96,10 +96,11 @@ def refused(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
 
 
 def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, jitter: float) -> Verdict:
-    attempt = item.attempt
-    if retry.alone and not item.alone:  # it may have been a neighbour's fault, so it is not the last attempt
+    attempt, trouble = item.attempt, retry.trouble
+    if retry.alone and not item.alone:  # it may be a neighbour's fault: it is not the last attempt, whatever it was
         attempt = min(attempt, policy.max_attempts - 1)
-    decision = decide(retry.trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
+        trouble = trouble if trouble.transient else Trouble.UNKNOWN
+    decision = decide(trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
     if retry.blameless:  # whatever it is, it may have passed when the item is tried again
         attempt, patient = max(0, attempt - 1), replace(policy, max_attempts=2)
         decision = decide(Trouble.UNKNOWN, 1, patient, retry_after=retry.retry_after, jitter=jitter)

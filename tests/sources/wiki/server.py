@@ -4,6 +4,7 @@
         wiki.api                              # where it is asked
         wiki.edit("Cat", "Another text.")     # and move, delete; each edit has a greater number
         wiki.fail_next(LAGGED, limited("7"))  # what the next requests meet, one each
+        wiki.broken["Cat"] = Failing(500)     # what all requests meet that ask for this title
         wiki.requests                         # what it was asked
 
 What else there is to know of a page stands in its text: `#REDIRECT [[…]]`, `[[Category:…]]`, `__DISAMBIG__`, and
@@ -80,6 +81,7 @@ class WikiServer(Wiki):
         for title, text in (pages or {}).items():
             self.edit(title, text)
         self.requests: list[Asked] = []
+        self.broken: dict[str, Failing] = {}
         self.most_at_once = 0
         self._under_way = 0
         self._failing: deque[Failing] = deque()
@@ -139,7 +141,9 @@ class WikiServer(Wiki):
             self.requests.append(asked)
             self._under_way += 1
             self.most_at_once = max(self.most_at_once, self._under_way)
-            failing = self._failing.popleft() if self._failing else Failing()
+            titles = asked.parameters.get("titles", "").split("|")
+            broken = next((self.broken[title] for title in titles if title in self.broken), Failing())
+            failing = self._failing.popleft() if self._failing else broken
         self._arrived.release()
         try:
             if failing.stalls:

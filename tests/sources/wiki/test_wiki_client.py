@@ -280,8 +280,9 @@ async def test_each_request_waits_for_its_turn(wiki: WikiServer) -> None:
         wiki.edit(title, text)
     asked: list[tuple[str, int]] = []
 
-    async def turn(host: str) -> None:
+    async def turn(host: str) -> float:
         asked.append((host, len(wiki.requests)))
+        return 0.0
 
     async with Client(wiki.api, "Tester", turn) as client:
         await client.fetch(list(numbered(60)))

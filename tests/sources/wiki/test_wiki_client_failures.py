@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
@@ -125,6 +126,17 @@ async def test_after_any_failure_the_next_request_is_answered(wiki: WikiServer, 
         wiki.fail_next(each)
         await failure(client)
         assert isinstance((await client.fetch(["Cat"]))["Cat"], Page)
+
+
+async def test_an_answer_that_cannot_be_used_does_not_cut_off_another_that_is_under_way(
+    wiki: WikiServer, client: Client
+) -> None:
+    wiki.fail_next(STALLED, WEB_PAGE)
+    other = asyncio.create_task(client.fetch(["Cat"]))
+    await asyncio.to_thread(wiki.wait_for_requests, 1)
+    await failure(client)
+    wiki.release()
+    assert isinstance((await other)["Cat"], Page)
 
 
 async def test_a_date_to_wait_for_is_measured_by_the_clock_of_the_host(wiki: WikiServer, client: Client) -> None:

@@ -7,18 +7,18 @@ fails for good. An article that is asked for again without having changed is not
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
 from detent.lifecycle import Trouble
-from detent.sources import pace
+from detent.sources.source import PartlyTold
 from detent.sources.wiki import nodes
-from detent.sources.wiki.client import Client, Revision, WikiFailed
+from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
+from detent.sources.wiki.manners import client_of, hold
 from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WikiSettings
@@ -32,7 +32,6 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 
 _KEPT_PAGES = 200
 _MISSING = "missing"
-_LONGEST_HOLD_SECONDS = 60.0
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
 _HIDES = "HIDDENCAT"
 
@@ -125,10 +124,22 @@ class ByClient:
         return [outcomes[item.id] for item in items]
 
     async def standing(self, titles: Sequence[str]) -> dict[str, str]:
-        """How these titles stand now."""
-        async with client_of(self._settings, self._agent) as client:
-            revisions = await client.revisions(titles)
-        return {title: _standing(revision) for title, revision in revisions.items()}
+        """How these titles stand now. Some that the wiki cannot tell of do not keep it from telling of the others."""
+        told: dict[str, Revision] = {}
+        failures: list[WikiFailed] = []
+        async with client_of(self._settings, self._agent, patient=True) as client:
+            for start in range(0, len(titles), TITLES_AT_ONCE):
+                try:
+                    told |= await client.revisions(titles[start : start + TITLES_AT_ONCE])
+                except WikiFailed as error:
+                    told |= error.answered
+                    failures.append(error)
+                    if error.away or len(failures) > 1:
+                        break
+        standing = {title: _standing(revision) for title, revision in told.items()}
+        if failures:
+            raise PartlyTold(str(failures[0]), standing) from failures[0]
+        return standing
 
     async def close(self) -> None:
         if self._client is not None:
@@ -174,10 +185,9 @@ class ByClient:
             self._kept.popitem(last=False)
 
     async def _failed(self, error: WikiFailed) -> Outcome:
-        """Let nobody ask for as long as the wiki says, or longer each time that it fails; and then again."""
-        self._failed_in_a_row += 1
-        seconds = min(2.0 ** min(self._failed_in_a_row - 1, 10), _LONGEST_HOLD_SECONDS)
-        await pace.hold(self._settings.host, seconds if error.retry_after is None else error.retry_after)
+        """Leave the wiki alone for a while, and try again then."""
+        self._failed_in_a_row += not error.held
+        await hold(self._settings, error, self._failed_in_a_row)
         return Retry(str(error), error.trouble, error.retry_after, alone=not error.away, blameless=error.away)
 
 
@@ -224,16 +234,6 @@ class ByDump:
             for title, answer in self._dump.find(unknown).items():
                 page = answer.page if isinstance(answer, Moved) else answer
                 self._hides[title] = isinstance(page, Page) and hides(page)
-
-
-def client_of(settings: WikiSettings, agent: str) -> Client:
-    """A client that keeps to the pace of its wiki."""
-    per_minute = settings.requests_per_minute
-
-    async def turn(host: str) -> None:
-        await pace.turn(settings.host, math.inf if per_minute is None else per_minute)
-
-    return Client(settings.api or "", agent, turn)
 
 
 def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -54,11 +55,24 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
             near = await client.suggest(title)
             seeds.faults.append(f"{fault}{_meant(near)}")
     for category in wanted.categories:
-        members = [member async for member in client.members(category)]
-        _take_found(seeds, members[:MOST_MEMBERS], f"The category {category!r} has no articles.")
+        members = await _members(seeds, client, category)
+        _take_found(seeds, members, f"The category {category!r} has no articles.")
     for words in wanted.searches:
         _take_found(seeds, await client.search(words, wanted.most_found), f"Nothing was found by {words!r}.")
     return seeds
+
+
+async def _members(seeds: Seeds, client: Client, category: str) -> list[str]:
+    """The articles of a category, but not without end."""
+    found: list[str] = []
+    async with aclosing(client.members(category)) as members:
+        async for member in members:
+            if len(found) == MOST_MEMBERS:
+                more = f"The category {category!r} has more than {MOST_MEMBERS:,} articles."
+                seeds.notes.append(f"{more} The first {MOST_MEMBERS:,} are taken.")
+                break
+            found.append(member)
+    return found
 
 
 def from_dump(dump: Dump, wanted: Wanted) -> Seeds:

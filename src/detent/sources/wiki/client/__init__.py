@@ -2,12 +2,13 @@
 
 `client` has the questions that can be asked. `connection` sends one of them over HTTP and waits for its turn before;
 `failure` says what a refusal means; `gathering` puts together what came in several answers, and finds where each title
-leads; `reading` makes pages of it. Nothing here tries again: an error says whether and when that is worth it.
+leads; `reading` makes pages of it. Nothing here tries again by itself:
+an error says whether and when that is worth it, and whoever makes a client may say that it is done.
 """
 
-from detent.sources.wiki.client.client import Client
-from detent.sources.wiki.client.connection import Turn
+from detent.sources.wiki.client.client import TITLES_AT_ONCE, Client
+from detent.sources.wiki.client.connection import Again, Turn
 from detent.sources.wiki.client.failure import WikiFailed
 from detent.sources.wiki.client.reading import Revision
 
-__all__ = ["Client", "Revision", "Turn", "WikiFailed"]
+__all__ = ["TITLES_AT_ONCE", "Again", "Client", "Revision", "Turn", "WikiFailed"]

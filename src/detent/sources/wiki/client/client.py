@@ -6,12 +6,12 @@ import difflib
 import re
 import unicodedata
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any, Self, TypeVar
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.client.connection import Connection, Turn
+from detent.sources.wiki.client.connection import Again, Connection, Turn
 from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
 from detent.sources.wiki.client.gathering import Found, Gathered, rows
 from detent.sources.wiki.client.reading import (
@@ -61,10 +61,19 @@ _SITE = {"meta": "siteinfo", "siprop": "general|namespaces|namespacealiases|inte
 
 
 class Client:
-    """A wiki that is asked over its API. Every question may raise WikiFailed, and none is asked twice."""
+    """A wiki that is asked over its API. Every question may raise WikiFailed, and is asked twice only if `again` says
+    so."""
 
-    def __init__(self, api: str, agent: str, turn: Turn | None = None, *, timeout_seconds: float = 30.0) -> None:
-        self._connection = Connection(api, agent, turn, timeout_seconds)
+    def __init__(
+        self,
+        api: str,
+        agent: str,
+        turn: Turn | None = None,
+        again: Again | None = None,
+        *,
+        timeout_seconds: float = 30.0,
+    ) -> None:
+        self._connection = Connection(api, agent, turn, again, timeout_seconds=timeout_seconds)
         self._warnings: dict[str, None] = {}
         self._site: Site | None = None
         self._marks: bool | None = None
@@ -105,21 +114,23 @@ class Client:
         """How each title stands now, without its text."""
         return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
 
-    async def members(self, category: str, *, subcategories: int = 0) -> AsyncIterator[str]:
+    async def members(self, category: str, *, subcategories: int = 0) -> AsyncGenerator[str, None]:
         """The articles in a category, and in those below it down to as many levels as `subcategories` says."""
         first = _category_title(await self.site(), category)
         level, known = [first], {first}
         for depth in range(subcategories + 1):
             below: list[str] = []
             for each in level:
-                async for namespace, member in self._listed("categorymembers", _category(each, depth < subcategories)):
-                    if member in known or namespace not in (ARTICLES, CATEGORIES):
-                        continue
-                    known.add(member)
-                    if namespace == CATEGORIES:
-                        below.append(member)
-                    else:
-                        yield member
+                question = _category(each, depth < subcategories)
+                async with aclosing(self._listed("categorymembers", question)) as listed:
+                    async for namespace, member in listed:
+                        if member in known or namespace not in (ARTICLES, CATEGORIES):
+                            continue
+                        known.add(member)
+                        if namespace == CATEGORIES:
+                            below.append(member)
+                        else:
+                            yield member
             level = below
 
     async def search(self, words: str, limit: int) -> list[str]:

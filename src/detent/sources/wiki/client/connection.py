@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import httpx
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, refused
+from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, left_alone, refused
 
-Turn = Callable[[str], Awaitable[None]]
-"""Waits until a host may be asked again."""
+Turn = Callable[[str], Awaitable[float]]
+"""Waits until a host may be asked again, and returns 0; or says for how many seconds more it is to be left alone."""
+
+Again = Callable[[WikiFailed, int], Awaitable[bool]]
+"""Says whether a question is asked again that has failed so many times, once it is time for that."""
 
 LARGEST_ANSWER = 200_000_000
 """Bytes of an answer that are read. A wiki's own limit is 8 MB, unless someone raised it."""
@@ -43,13 +48,16 @@ class _Reply(NamedTuple):
 class Connection:
     """The API at an address. What stands before an `@` in it is sent along, and not told to anyone else."""
 
-    def __init__(self, api: str, agent: str, turn: Turn | None, timeout_seconds: float) -> None:
+    def __init__(
+        self, api: str, agent: str, turn: Turn | None, again: Again | None = None, *, timeout_seconds: float
+    ) -> None:
         self._url = _address(api)
-        self._turn = turn
+        self._turn, self._again = turn, again
         self._timeout_seconds = timeout_seconds
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
         self._headers = [(b"User-Agent", name.encode(errors="replace"))]
         self._client = self._new()
+        self._users: Counter[httpx.AsyncClient] = Counter()
 
     @property
     def address(self) -> str:
@@ -62,19 +70,31 @@ class Connection:
 
     async def ask(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         """The wiki's answer, which is not an error."""
-        reply = await self._exchange(parameters)
-        if (secure := _secure(self._url, reply)) is not None:
-            self._url = secure
-            reply = await self._exchange(parameters)
-        if reply.status != httpx.codes.OK:
-            raise self._refused(reply)
-        try:
-            answer = self._decoded(reply)
-        except WikiFailed:
-            # More may come on that connection, which would be taken for the next answer.
-            damaged, self._client = self._client, self._new()
-            await damaged.aclose()
-            raise
+        failed = 0
+        while True:
+            try:
+                return await self._asked(parameters)
+            except WikiFailed as error:
+                failed += 1
+                if self._again is None or not await self._again(error, failed):
+                    raise
+
+    async def _asked(self, parameters: Mapping[str, str]) -> dict[str, Any]:
+        """The answer to a question that is asked once."""
+        async with self._sending() as client:
+            reply = await self._exchange(client, parameters)
+            if (secure := _secure(self._url, reply)) is not None:
+                self._url = secure
+                reply = await self._exchange(client, parameters)
+            if reply.status != httpx.codes.OK:
+                raise self._refused(reply)
+            try:
+                answer = self._decoded(reply)
+            except WikiFailed:
+                # More may come on that connection, which would be taken for the next answer.
+                if client is self._client:
+                    self._client = self._new()
+                raise
         failure = failed_answer(self.address, answer, reply.headers)
         if failure is not None:
             raise failure
@@ -84,20 +104,33 @@ class Connection:
         limits = httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30)
         return httpx.AsyncClient(headers=self._headers, timeout=self._timeout_seconds, limits=limits)
 
+    @asynccontextmanager
+    async def _sending(self) -> AsyncIterator[httpx.AsyncClient]:
+        """What requests are sent with. If another one has taken its place meanwhile, the last who has it closes it."""
+        client = self._client
+        self._users[client] += 1
+        try:
+            yield client
+        finally:
+            self._users[client] -= 1
+            if client is not self._client and not self._users[client]:
+                del self._users[client]
+                await client.aclose()
+
     async def aclose(self) -> None:
         await self._client.aclose()
 
     def failure(self, what: str, trouble: Trouble) -> WikiFailed:
         return WikiFailed(self.address, what, trouble)
 
-    async def _exchange(self, parameters: Mapping[str, str]) -> _Reply:
+    async def _exchange(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
         """Send a question and read what comes back, when no more than one other is under way and it is our turn."""
         async with _gate(self.host):
-            if self._turn is not None:
-                await self._turn(self.host)
+            if self._turn is not None and (seconds := await self._turn(self.host)) > 0:
+                raise left_alone(self.address, seconds)
             try:
                 async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
-                    return await self._receive(parameters)
+                    return await self._receive(client, parameters)
             except httpx.TimeoutException:
                 slow = f"did not answer within {self._timeout_seconds:g} seconds"
                 raise self.failure(slow, Trouble.TIMEOUT) from None
@@ -114,9 +147,9 @@ class Connection:
                 failure.away = not broken
                 raise failure from None
 
-    async def _receive(self, parameters: Mapping[str, str]) -> _Reply:
+    async def _receive(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
         body = bytearray()
-        async with self._client.stream(**self._request(parameters)) as response:
+        async with client.stream(**self._request(parameters)) as response:
             success = response.status_code == httpx.codes.OK
             async for piece in response.aiter_bytes():
                 body += piece
@@ -162,7 +195,9 @@ class Connection:
             return self.failure("gave an answer that is cut off or damaged", Trouble.NETWORK)
         page = "a web page" if beginning[:1] == b"<" else "something else"
         asks = f"answers with {page}, and not as the API of a MediaWiki. {RIGHT_ADDRESS}"
-        return self.failure(asks, Trouble.MALFORMED)
+        failure = self.failure(asks, Trouble.MALFORMED)
+        failure.away = True  # something else answers in its place, perhaps for a while only
+        return failure
 
 
 def _address(api: str) -> httpx.URL:

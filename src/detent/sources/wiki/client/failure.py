@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -29,7 +30,8 @@ _AGENT = re.compile(r"user.?agent|robot policy", re.IGNORECASE)
 
 _OF_THE_WIKI = (Trouble.RATE_LIMITED, Trouble.FORBIDDEN, Trouble.REJECTED)
 """Trouble that the API itself has, or with whoever asks: no title can be to blame for it."""
-_AWAY = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE)
+_AWAY = (502, 503, 511, 521, 522, 523)
+"""What those answer that stand before a wiki, and do not reach it or let nobody through."""
 _NOT_NOW = ("maxlag", "readonly")
 _BY_CODE = {
     "maxlag": Trouble.SERVER,
@@ -51,8 +53,9 @@ class WikiFailed(DetentError):
     """A wiki cannot be asked, refused to answer, or gave no answer that can be used; the message says which.
 
     `trouble` tells whether it is worth asking again, and `retry_after` not before how many seconds. `code` is the
-    wiki's own name for its refusal. `away`: it has nothing to do with what was asked. `answered` has what was found out
-    before it failed, for each title it is about: of those, nothing need be asked again.
+    wiki's own name for its refusal. `away`: it has nothing to do with what was asked. `held`: it was not even asked,
+    because it is being left alone. `answered` has what was found out before it failed, for each title it is about: of
+    those, nothing need be asked again.
     """
 
     def __init__(
@@ -61,7 +64,16 @@ class WikiFailed(DetentError):
         super().__init__(f"The wiki {address} {what.rstrip('.')}.")
         self.trouble, self.retry_after, self.code = trouble, retry_after, code
         self.away = trouble in _OF_THE_WIKI or code in _NOT_NOW
+        self.held = False
         self.answered: Mapping[str, Any] = {}
+
+
+def left_alone(address: str, seconds: float) -> WikiFailed:
+    """A wiki is not to be asked for so long."""
+    wish = f"wants to be left alone for another {_span(seconds)}"
+    failure = WikiFailed(address, wish, Trouble.RATE_LIMITED, retry_after=seconds)
+    failure.held = True
+    return failure
 
 
 def refused(address: str, status: int, headers: Mapping[str, str], body: bytes) -> WikiFailed:
@@ -114,6 +126,14 @@ def _wait(headers: Mapping[str, str]) -> float | None:
     except ValueError:
         now = datetime.now(UTC)
     return retry_after_seconds(headers.get("Retry-After"), now.replace(tzinfo=now.tzinfo or UTC))
+
+
+def _span(seconds: float) -> str:
+    """A while in words, rounded up: `90 seconds`, `45 minutes`, `26 hours`."""
+    for unit, length in (("seconds", 1), ("minutes", 60)):
+        if seconds <= 120 * length:
+            return f"{math.ceil(seconds / length)} {unit}"
+    return f"{math.ceil(seconds / 3600):,} hours"
 
 
 def _told(text: str) -> str:

@@ -1,0 +1,40 @@
+"""Manners: how often a wiki is asked, and for how long it is left alone when it fails.
+
+A handler does not wait for long: what fails there, the engine tries again. Who asks by hand has a patient client, which
+tries again by itself, a few times.
+"""
+
+from __future__ import annotations
+
+import math
+
+from detent.sources import pace
+from detent.sources.wiki.client import Client, WikiFailed
+from detent.sources.wiki.settings import WikiSettings
+
+_TRIES = 4
+_LONGEST_HOLD_SECONDS = 60.0
+
+
+def client_of(settings: WikiSettings, agent: str, *, patient: bool = False) -> Client:
+    """A client that keeps to the pace of its wiki. A patient one asks again what failed, when the wiki wants it."""
+    per_minute = math.inf if settings.requests_per_minute is None else settings.requests_per_minute
+    at_most = pace.LONGEST_WAIT_SECONDS
+    if patient:  # whoever set a slow pace waits for it, and for one other who does
+        at_most = max(at_most, 2 * 60.0 / per_minute)
+
+    async def turn(host: str) -> float:
+        return await pace.turn(settings.host, per_minute, at_most)
+
+    async def again(error: WikiFailed, failed: int) -> bool:
+        await hold(settings, error, failed)
+        return error.trouble.transient and not error.held and failed < _TRIES
+
+    return Client(settings.api or "", agent, turn, again if patient else None)
+
+
+async def hold(settings: WikiSettings, error: WikiFailed, failed: int) -> None:
+    """Let nobody ask for as long as the wiki says, or longer each time that it fails; it has `failed` so many times."""
+    if not error.held:
+        seconds = min(2.0 ** min(failed - 1, 10), _LONGEST_HOLD_SECONDS)
+        await pace.hold(settings.host, seconds if error.retry_after is None else error.retry_after)

@@ -1,0 +1,177 @@
+"""How a wiki is asked that wants to be left alone, fails, or is not there; none of it costs an article."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from tests.sources.wiki.server import AWAY, WEB_PAGE, Failing, WikiServer, limited
+
+import detent
+from detent.errors import DiscoveryFailed
+from detent.lifecycle import Trouble
+from detent.sources.wiki.client import Client, WikiFailed
+from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.source import make
+
+Query = Callable[..., list[Any]]
+
+HTML = {"Content-Type": "text/html", "Retry-After": "0"}
+BROKEN = Failing(500, HTML, b"<h1>Fatal error</h1>")
+TITLES = sorted(f"Page {number}" for number in range(120))
+
+
+@pytest.fixture
+def wiki() -> Iterator[WikiServer]:
+    with WikiServer(dict.fromkeys(TITLES, "Text.")) as running:
+        yield running
+
+
+@pytest.fixture
+def opened(database: str, wiki: WikiServer) -> Callable[..., detent.Detent]:
+    def open_(seeds: Sequence[str], **details: Any) -> detent.Detent:
+        settings = WikiSettings(api=wiki.api, seeds=tuple(seeds), **{"depth": 0, **details})
+        return detent.open(database=database, sources=make("wiki", settings.as_data()))
+
+    return open_
+
+
+@pytest.fixture
+def standing(query: Query) -> Callable[[], dict[str, tuple[str, int]]]:
+    """The state of each article, and how many attempts it has cost."""
+
+    def read() -> dict[str, tuple[str, int]]:
+        rows = query("SELECT key, state, attempt FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+        return {row.key: (row.state, row.attempt) for row in rows}
+
+    return read
+
+
+def test_a_wiki_that_wants_to_be_left_alone_for_an_hour_is_and_no_article_waits_in_its_handler(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], standing: Callable[[], Any], query: Query
+) -> None:
+    wiki.fail_next(limited("3600"))
+    with opened(["Page 1"]) as db:
+        db.run(wait=False)
+    with opened(["Page 1", "Page 2"]) as db:
+        db.run(wait=False)
+    assert len(wiki.requests) == 1
+    assert standing() == {"Page 1": ("discovered", 0), "Page 2": ("discovered", 0)}
+    [told] = query(
+        "SELECT message, not_before > now() + interval '50 minutes' AS late FROM failure "
+        "JOIN item ON item.id = item_id WHERE key = 'Page 2'"
+    )
+    assert "wants to be left alone for another 60 minutes." in told.message
+    assert told.late
+
+
+def changed_in(db: detent.Detent, query: Query) -> set[str]:
+    """Which articles a refresh that fails finds changed."""
+    with pytest.raises(DiscoveryFailed) as failed:
+        db.refresh()
+    assert "told of" in str(failed.value)
+    return {row.key for row in query("SELECT key FROM item WHERE state = 'discovered'")}
+
+
+def test_a_hiccup_does_not_stop_a_refresh(wiki: WikiServer, opened: Callable[..., detent.Detent]) -> None:
+    with opened(TITLES) as db:
+        db.run(wait=False)
+        for title in TITLES:
+            wiki.edit(title, "Another text.")
+        wiki.fail_next(Failing(), limited("0"), BROKEN, limited("0"), Failing(), AWAY)
+        assert db.refresh() == len(TITLES)
+
+
+def test_a_refresh_keeps_what_it_was_told_before_the_wiki_went_away(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], query: Query
+) -> None:
+    with opened(TITLES) as db:
+        db.run(wait=False)
+        for title in TITLES:
+            wiki.edit(title, "Another text.")
+        wiki.fail_next(Failing(), *[limited("0")] * 20)
+        assert changed_in(db, query) == set(TITLES[:50])
+
+
+def test_titles_that_the_wiki_cannot_tell_of_do_not_keep_a_refresh_from_the_others(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], query: Query
+) -> None:
+    with opened(TITLES) as db:
+        db.run(wait=False)
+        for title in TITLES:
+            wiki.edit(title, "Another text.")
+        wiki.broken[TITLES[60]] = BROKEN
+        assert changed_in(db, query) == {*TITLES[:50], *TITLES[100:]}
+
+
+def test_who_refreshes_is_told_how_long_the_wiki_wants_to_be_left_alone(
+    wiki: WikiServer, opened: Callable[..., detent.Detent]
+) -> None:
+    with opened(TITLES[:2]) as db:
+        db.run(wait=False)
+        wiki.fail_next(limited("7200"))
+        before = len(wiki.requests)
+        for _ in range(2):
+            with pytest.raises(DiscoveryFailed, match="wants to be left alone for another 120 minutes"):
+                db.refresh()
+    assert len(wiki.requests) == before + 1
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        WEB_PAGE,
+        Failing(200, HTML, b"\xef\xbb\xbf\n<html>Log in to the hotel's network</html>"),
+        Failing(200, HTML, b"Please log in."),
+        Failing(302, {**HTML, "Location": "http://portal.example/login"}, b""),
+        Failing(404, HTML, b"<h1>Not found</h1>"),
+        Failing(407, HTML, b"<h1>Who are you?</h1>"),
+        Failing(502, HTML, b"<h1>Bad gateway</h1>"),
+        Failing(503, HTML, b"<h1>Back soon</h1>"),
+        Failing(511, HTML, b"<h1>Log in to the hotel's network</h1>"),
+        Failing(521, HTML, b"<h1>The host is down</h1>"),
+    ],
+)
+async def test_what_answers_in_the_place_of_a_wiki_means_that_it_is_away(wiki: WikiServer, page: Failing) -> None:
+    wiki.fail_next(page)
+    async with Client(wiki.api, "Tester") as client:
+        with pytest.raises(WikiFailed) as failed:
+            await client.fetch(["Page 1"])
+    assert failed.value.away
+
+
+def test_articles_go_on_when_the_wiki_is_back_behind_a_portal(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], standing: Callable[[], Any], query: Query
+) -> None:
+    wiki.fail_next(WEB_PAGE, Failing(404, HTML, b"<h1>Not found</h1>"), Failing(502, HTML, b""), WEB_PAGE)
+    with opened(TITLES[:60]) as db:
+        db.run()
+    assert standing() == dict.fromkeys(TITLES[:60], ("processed", 0))
+    told = query("SELECT attempt FROM journal WHERE from_state = 'claimed' AND to_state = 'discovered'")
+    assert told
+    assert {row.attempt for row in told} == {1}
+
+
+@pytest.mark.parametrize(
+    ("broken", "attempts", "trouble"),
+    [(BROKEN, 3, Trouble.SERVER), (Failing(headers=HTML, body=b'{"query": {"pages": [5]}}'), 2, Trouble.MALFORMED)],
+)
+def test_one_page_that_the_wiki_breaks_on_fails_alone(
+    wiki: WikiServer,
+    opened: Callable[..., detent.Detent],
+    standing: Callable[[], Any],
+    query: Query,
+    *,
+    broken: Failing,
+    attempts: int,
+    trouble: Trouble,
+) -> None:
+    wiki.broken["Page 7"] = broken
+    titles = [f"Page {number}" for number in range(50)]
+    with opened(titles) as db:
+        db.run()
+    found = standing()
+    assert found.pop("Page 7") == ("failed", attempts)
+    assert found == dict.fromkeys([title for title in titles if title != "Page 7"], ("processed", 0))
+    assert [row.trouble for row in query("SELECT trouble FROM failure")] == [trouble]
