@@ -1,6 +1,6 @@
 """Refreshing: sources are asked how all that was done stands now, and what has changed goes round again.
 
-What a source has told is kept, also if it fails later.
+So does what failed because it was not found, if it is there now. What a source has told is kept when it fails later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 
 from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
-from detent.sources import PartlyTold, Source, pace
+from detent.lifecycle import Trouble
+from detent.sources import MISSING, PartlyTold, Source, pace
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
 
@@ -54,19 +55,22 @@ class _Refreshing:
     changed: int = 0
 
     async def ask(self, source: str, label: str, ask: Callable[[Sequence[str]], Any]) -> None:
-        """Ask for all items of a label that were done. If some cannot be told of, that is raised at the end; if none of
-        many, at once."""
+        """Ask for all items of a label that were done or not found. If some cannot be told of, that is raised at the
+        end; if none of many, at once."""
         kind = await self.store.kinds.get(source, label)
         after = ""
         failure: PartlyTold | None = None
-        while keys := await _done(self.store, kind, after):
+        while found := await _found(self.store, kind, after):
+            keys = list(found)
             try:
                 hashes = await _asked(ask, keys)
             except PartlyTold as error:
                 hashes, failure = error.standing, error
                 if not hashes:
                     raise
-            self.changed += await self.store.mark_changed(source, label, hashes, owner=_OWNER)
+            failed = {key for key in keys if found[key] in kind.lifecycle.failures}
+            there = {key: told for key, told in hashes.items() if key not in failed or told != MISSING}
+            self.changed += await self.store.mark_changed(source, label, there, owner=_OWNER)
             after, self.asked, self.told = keys[-1], self.asked + len(keys), self.told + len(hashes)
             if self.tell is not None:
                 self.tell(self.asked)
@@ -74,12 +78,19 @@ class _Refreshing:
             raise failure
 
 
-async def _done(store: Store, kind: Kind, after: str) -> list[str]:
-    """Some keys of items that were done, in order."""
+async def _found(store: Store, kind: Kind, after: str) -> dict[str, str]:
+    """Some keys of items that were done or not found, in order, and the state of each."""
     lifecycle = kind.lifecycle
     resting = set(lifecycle.states) - lifecycle.waiting - lifecycle.working - lifecycle.failures
-    parameters = {"kind": kind.id, "states": sorted(resting), "after": after, "limit": AT_ONCE}
-    return [row.key for row in await store.database.fetch("keys_in", parameters)]
+    parameters = {
+        "kind": kind.id,
+        "states": sorted(resting),
+        "failures": sorted(lifecycle.failures),
+        "trouble": Trouble.NOT_FOUND.value,
+        "after": after,
+        "limit": AT_ONCE,
+    }
+    return {row.key: row.state for row in await store.database.fetch("keys_in", parameters)}
 
 
 async def _asked(ask: Callable[[Sequence[str]], Any], keys: Sequence[str]) -> Mapping[str, str]:

@@ -97,7 +97,8 @@ class Items:
         """Send items whose content hash is a new one round again; returns how many that were.
 
         An item that waits for its first stage keeps its place; if it had failed before, it is tried at once, with
-        its attempts forgiven. One that a worker has is noted, and goes round when it is settled. Where the
+        its attempts forgiven. One that a worker has is noted, and goes round when it is settled. One that failed has
+        lost its place among those that may come to rest, if there are so many, and waits to be let in. Where the
         lifecycle has no way for a change, only the hash is kept.
         """
         for key, content_hash in hashes.items():

@@ -1,4 +1,5 @@
-"""What leaves the graph when a page is an article no longer, and which categories are kept apart from what is shown."""
+"""What leaves the graph when a page is an article no longer, what comes to it when it is one at last, and which
+categories are kept apart from what is shown."""
 
 from __future__ import annotations
 
@@ -67,6 +68,44 @@ def test_another_name_leaves_the_graph_with_its_page_and_with_its_article(
     with WikiServer(PAGES) as wiki:
         refreshed(wiki, lambda: wiki.delete(gone))
     assert query("SELECT key FROM alias_claim") == []
+
+
+def test_a_page_that_was_missing_comes_to_the_graph_when_it_is_written(
+    refreshed: Callable[..., None], query: Query
+) -> None:
+    pages = {"Owl": "It hunts [[mouse|mice]], [[vole]]s and [[shrew]]s.", "Vole": "#REDIRECT [[Field vole]]"}
+    with WikiServer(pages) as wiki:
+        refreshed(wiki, lambda: [wiki.edit("Mouse", "It eats grain."), wiki.edit("Field vole", "It digs.")])
+        asked = [each.parameters["titles"] for each in wiki.requests if "Shrew" in each.parameters.get("titles", "")]
+    assert {row.title for row in query("SELECT title FROM node")} == {"Owl", "Mouse", "Field vole"}
+    assert [row.key for row in query("SELECT key FROM item WHERE state = 'failed'")] == ["Shrew"]
+    assert len(asked) == 3  # once for its text, and at each of two refreshes how it stands
+
+
+def test_what_was_missing_stays_out_while_there_is_no_room_for_it(database: str, query: Query) -> None:
+    pages = {"Owl": "It hunts [[mouse|mice]], [[vole]]s and [[shrew]]s.", "Vole": "It digs.", "Shrew": "It bites."}
+
+    def states() -> dict[str, str]:
+        rows = query("SELECT key, state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+        return {row.key: row.state for row in rows}
+
+    with WikiServer(pages) as wiki:
+        for target in (3, 4):
+            settings = WikiSettings(api=wiki.api, seeds=("Owl",), depth=1, target=target)
+            with detent.open(database=database, sources=make("wiki", settings.as_data())) as db:
+                db.run(wait=False)
+                if target == 3:
+                    assert states() == {
+                        "Owl": "processed",
+                        "Vole": "processed",
+                        "Shrew": "processed",
+                        "Mouse": "failed",
+                    }
+                    wiki.edit("Mouse", "It eats grain.")
+                    assert db.refresh() == 1
+                    db.run(wait=False)
+                    assert states()["Mouse"] == "discovered"
+    assert set(states().values()) == {"processed"}
 
 
 def test_a_category_is_hidden_by_its_page_or_by_a_template_on_it(database: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
 from detent.lifecycle import Trouble
-from detent.sources.source import PartlyTold
+from detent.sources.source import MISSING, PartlyTold
 from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
 from detent.sources.wiki.dump import Dump
@@ -31,7 +31,6 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 """Where articles come to rest; and titles that turned out to be none, but only another name, or to be gone."""
 
 _KEPT_PAGES = 200
-_MISSING = "missing"
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
 _HIDES = "HIDDENCAT"
 
@@ -57,7 +56,7 @@ class Articles:
             case Moved():
                 return self._moved(item, answer, site)
             case Absent() if answer.trouble is Trouble.NOT_FOUND:
-                return _no_article(item, answer.reason, answer.trouble, _MISSING)
+                return _no_article(item, answer.reason, answer.trouble, MISSING)
             case Absent():
                 return Failed(answer.reason, answer.trouble)
 
@@ -246,14 +245,14 @@ def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Out
 
 def _standing(revision: Revision) -> str:
     if revision.missing:
-        return _MISSING
+        return MISSING
     return _moved_to(revision.moved_to) if revision.moved_to else str(revision.id)
 
 
 def _standing_of(answer: Answer) -> str:
     if isinstance(answer, Page):
         return str(answer.revision)
-    return _moved_to(answer.title) if isinstance(answer, Moved) else _MISSING
+    return _moved_to(answer.title) if isinstance(answer, Moved) else MISSING
 
 
 def _moved_to(title: str) -> str:

@@ -12,9 +12,12 @@ CROSS JOIN LATERAL (SELECT * FROM item WHERE item.kind_id = asked.kind_id AND it
 ORDER BY item.id;
 
 -- name: keys_in
--- Keys of a kind's items that are in these states, in order.
-SELECT key FROM item
-WHERE kind_id = %(kind)s AND key > %(after)s AND state = ANY (%(states)s::text[])
+-- Keys of a kind's items that are in these states, or failed with this trouble, in order, with their states.
+SELECT key, state FROM item
+WHERE kind_id = %(kind)s AND key > %(after)s
+  AND (state = ANY (%(states)s::text[])
+       OR state = ANY (%(failures)s::text[])
+          AND EXISTS (SELECT FROM failure WHERE failure.item_id = item.id AND failure.trouble = %(trouble)s))
 ORDER BY kind_id, key LIMIT %(limit)s;
 
 -- name: find_by_id
