@@ -133,6 +133,7 @@ class Given:
             ("Chart",),
             ["Chart"],
         ),
+        Given("wiki.contact", 'wiki.contact = "a@b.example"', "a@b.example", " c@d.example ", "c@d.example", "e", "e"),
         Given("journal.retention_days", "journal.retention_days = 7", 7, "8", 8, "9", 9),
         Given(
             "handlers.modules",
@@ -312,7 +313,7 @@ def test_concurrency_counts_calls() -> None:
         (
             "[zoo]",
             "line 1: there is no section [zoo]. "
-            "The file may hold [worker], [retry], [journal], [handlers], [embedding], [stage].",
+            "The file may hold [worker], [retry], [journal], [handlers], [embedding], [wiki], [stage].",
         ),
         (
             "worker = 3",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import CUT, WikiServer, limited
+from tests.sources.wiki.server import CUT, Failing, WikiServer, limited
 
 from detent.sources.wiki import seeding
 
@@ -170,6 +170,64 @@ def test_a_dump_is_read_without_asking_anybody(ran: Callable[..., Result], plain
 @pytest.mark.usefixtures("plain")
 def test_wikimedias_wikis_want_a_contact(said: Callable[..., Result]) -> None:
     assert "--contact you@example.org" in said("add", "wiki", "ml", "--seed", "Machine learning").stderr
+
+
+def test_who_asks_is_taken_from_the_source_from_others_and_last_from_the_settings(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def contact_of(name: str, *more: str) -> str:
+        said("add", "wiki", name, "--api", wiki.api, "--seed", "Owl", *more)
+        [found] = [each for each in document("sources")["sources"] if each["name"] == name]
+        assert f"({found['settings']['contact']})" in wiki.requests[-1].headers["User-Agent"]
+        return str(found["settings"]["contact"])
+
+    monkeypatch.setenv("DETENT_WIKI_CONTACT", "set@example.org")
+    assert contact_of("a") == "set@example.org"
+    assert contact_of("b", "--contact", "said@example.org") == "said@example.org"
+    assert contact_of("b") == "said@example.org"
+    monkeypatch.setenv("DETENT_WIKI_CONTACT", "another@example.org")
+    assert contact_of("c") == "set@example.org"
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown(
+    said: Callable[..., Result],
+    ran: Callable[..., Result],
+    wiki: WikiServer,
+    query: Callable[..., list[Any]],
+    tmp_path: Path,
+) -> None:
+    api = wiki.api.replace("//", "//me:hunter2@")
+    commands = [
+        ("add", "wiki", "birds", "--api", api, "--seed", "Owl", "--depth", "0"),
+        ("add", "wiki", "birds", "--api", api.replace("api.php", "other.php")),
+        ("add", "wiki", "other", "--api", api.replace("api.php", "other.php"), "--seed", "Owl"),
+        ("sources",),
+        ("sources", "--json"),
+        ("run",),
+        ("status", "--json"),
+        ("show", "Owl"),
+        ("graph", "export", str(tmp_path / "graph.jsonl")),
+    ]
+    told = [ran(*command) for command in commands]
+    wiki.fail_next(Failing(401, {}, b"Not you."))
+    told.append(said("add", "wiki", "birds", "--add-seed", "Heron"))
+    assert [result.returncode != 0 for result in told] == [False, True, True, *[False] * 6, True]
+    assert "The source is the wiki" in told[1].stderr
+    assert "me:***@" in told[3].stdout
+    shown = "".join(result.stdout + result.stderr for result in told) + (tmp_path / "graph.jsonl").read_text()
+    kept = query("SELECT reason FROM journal") + query("SELECT message FROM failure")
+    assert "hunter2" not in shown + str(kept)
+    assert {each.headers.get("Authorization") for each in wiki.requests} == {"Basic bWU6aHVudGVyMg=="}
+
+
+def test_a_new_password_takes_the_place_of_the_old_one(
+    said: Callable[..., Result], wiki: WikiServer, query: Callable[..., list[Any]]
+) -> None:
+    for password in ("old", "new"):
+        api = wiki.api.replace("//", f"//me:{password}@")
+        assert said("add", "wiki", "birds", "--api", api, "--seed", "Owl").returncode == 0
+    [kept] = query("SELECT settings FROM source")
+    assert "me:new@" in kept.settings["api"]
 
 
 @pytest.mark.usefixtures("plain")

@@ -109,7 +109,7 @@ def _table(overview: Overview) -> Table:
 
 def _told(source: Configured) -> str:
     """What a source was told to take, in words: its settings, but for those that say nothing."""
-    said = {name: value for name, value in source.settings.items() if value not in (None, False, [], "")}
+    said = {name: value for name, value in source.shown.items() if value not in (None, False, [], "")}
     words = (
         f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in said.items()
     )
@@ -119,7 +119,7 @@ def _told(source: Configured) -> str:
 def _document(overview: Overview, configured: Mapping[str, Configured]) -> dict[str, Any]:
     def told(name: str) -> dict[str, Any]:
         source = configured.get(name)
-        return {"type": source.type, "settings": source.settings} if source else {"type": None, "settings": None}
+        return {"type": source.type, "settings": source.shown} if source else {"type": None, "settings": None}
 
     return {
         "sources": [

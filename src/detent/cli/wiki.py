@@ -87,7 +87,7 @@ def _settings(
     session: Session, before: WikiSettings | None, given: Mapping[str, Any], known: str | None
 ) -> WikiSettings:
     """What the source is to do: what is said now, and what was said before of all else."""
-    from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_wikimedia
+    from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_same_wiki, is_wikimedia
 
     settings = before or WikiSettings()
     said = {key: given[key] for key in ("depth", "target", "max_links", "index", "contact", "per_minute", "language")}
@@ -102,9 +102,11 @@ def _settings(
         raise click.UsageError("--api and --lang do not go together: each names a wiki.")
     wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
     api = given["api"] or (wikipedia if given["lang"] else settings.api or wikipedia)
-    if before is not None and before.api not in (None, api):
-        raise DetentError(f"The source is the wiki {before.api}, and cannot be {api} too. Choose another name.")
-    settings = replace(settings, api=api, contact=settings.contact or known)
+    settings = replace(settings, api=api, contact=settings.contact or known or session.settings().wiki.contact)
+    if before is not None and before.api and not is_same_wiki(before.api, api):
+        raise DetentError(
+            f"The source is the wiki {before.address}, and cannot be {settings.address} too. Choose another name."
+        )
     if is_wikimedia(settings.host) and not settings.contact:
         settings = replace(settings, contact=_ask_for_contact(session))
     return settings
@@ -114,7 +116,8 @@ def _ask_for_contact(session: Session) -> str:
     """Wikimedia's wikis refuse those who do not say who they are."""
     if not (session.err.is_terminal and sys.stdin.isatty()):
         raise DetentError(
-            "Wikimedia's wikis want to know who asks. Say it once: --contact you@example.org, or the address of a page."
+            "Wikimedia's wikis want to know who asks. Say it once, with --contact you@example.org or the address of a "
+            "page, or as contact under [wiki] in detent.toml."
         )
     return str(click.prompt("Wikimedia's wikis want to know who asks. Your e-mail address, or a page about you"))
 
@@ -156,7 +159,7 @@ async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> S
 
 
 def _told(name: str, settings: WikiSettings) -> str:
-    where = settings.api or f"the dump {settings.dump}"
+    where = settings.address or f"the dump {settings.dump}"
     if not settings.seeds:
         return f"{name} is all of {where}."
     articles = "1 article" if len(settings.seeds) == 1 else f"{len(settings.seeds):,} articles"

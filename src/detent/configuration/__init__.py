@@ -19,6 +19,7 @@ from detent.configuration.settings import (
     JournalSettings,
     RetrySettings,
     StageSettings,
+    WikiDefaults,
     WorkerSettings,
 )
 from detent.configuration.stages import require_stages
@@ -35,6 +36,7 @@ __all__ = [
     "RetrySettings",
     "Setting",
     "StageSettings",
+    "WikiDefaults",
     "WorkerSettings",
     "find_project",
     "load",

@@ -18,6 +18,7 @@ from detent.configuration.settings import (
     JournalSettings,
     RetrySettings,
     StageSettings,
+    WikiDefaults,
     WorkerSettings,
     dotted,
 )
@@ -44,6 +45,7 @@ def load(
         journal=JournalSettings(**_values(given, ("journal",))),
         handlers=HandlerSettings(**_values(given, ("handlers",))),
         embedding=EmbeddingSettings(**_values(given, ("embedding",))),
+        wiki=WikiDefaults(**_values(given, ("wiki",))),
         stages={path[1]: StageSettings(**_values(given, path[:2])) for path in given if path[0] == STAGE},
         origins={dotted(path): each.origin for path, each in given.items()},
         insisted=frozenset(dotted(path) for path in insisted),

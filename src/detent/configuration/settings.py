@@ -131,6 +131,19 @@ class HandlerSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WikiDefaults:
+    """What wikis are told, where their source does not say it."""
+
+    contact: str | None = setting(
+        "Who asks, which Wikimedia's wikis want to know. A wiki keeps it when it is added.",
+        None,
+        pattern=r"\S(.*\S)?",
+        form="your e-mail address, or that of a page about you",
+        example='"you@example.org"',
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Configuration:
     """All values in force, and for those that are not defaults the place where each was given.
 
@@ -151,6 +164,7 @@ class Configuration:
     journal: JournalSettings = JournalSettings()
     handlers: HandlerSettings = HandlerSettings()
     embedding: EmbeddingSettings = field(default_factory=EmbeddingSettings)
+    wiki: WikiDefaults = WikiDefaults()
     stages: Mapping[str, StageSettings] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     insisted: frozenset[str] = field(default=frozenset(), repr=False, compare=False)

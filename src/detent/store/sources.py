@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 
+from detent.configuration.masking import masked
 from detent.errors import SourceConflict
 from detent.store.database import Database, fetch
 from detent.store.kinds import refuse_removed, unknown
@@ -16,6 +17,9 @@ from detent.store.values import check_key
 
 IMPORTED = "imported"
 """The type of a source that came from a file: nothing is done for it but to embed what waits for that."""
+
+
+_ADDRESS = "api"
 
 
 class Origin(NamedTuple):
@@ -32,6 +36,14 @@ class Configured(NamedTuple):
     name: str
     type: str
     settings: Mapping[str, Any]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """Its settings as they may be shown: without the password in an address."""
+        return {
+            name: masked(value) if name == _ADDRESS and isinstance(value, str) else value
+            for name, value in self.settings.items()
+        }
 
 
 class Sources:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import logging
 import socket
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -186,11 +187,15 @@ def test_an_address_that_is_none_is_refused_at_once(api: str) -> None:
     assert "hunter2" not in str(failed.value)
 
 
-async def test_a_password_in_the_address_is_sent_and_not_told(wiki: WikiServer) -> None:
+async def test_a_password_in_the_address_is_sent_and_not_told(
+    wiki: WikiServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
     wiki.fail_next(AWAY)
     async with Client(wiki.api.replace("//", "//me:hunter2@"), "Tester") as client:
         error = await failure(client)
-    assert "hunter2" not in str(error)
+    assert wiki.host in caplog.text
+    assert "hunter2" not in str(error) + caplog.text
     assert wiki.api in str(error)
     assert wiki.requests[0].headers["Authorization"].startswith("Basic ")
 

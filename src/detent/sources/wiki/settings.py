@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
+
+from detent.configuration.masking import masked
 
 DEPTH = 2
 MAX_LINKS = 200
@@ -24,9 +26,9 @@ _WIKIMEDIA_PER_MINUTE = 200.0
 class WikiSettings:
     """A wiki, reached by its API or in a dump, the articles to begin with, and how far to go from there. Without seeds,
     all of a dump is taken. `contact` stands in the User-Agent; `language` is that of the texts, None for what the
-    database has."""
+    database has. There may be a password in `api`."""
 
-    api: str | None = None
+    api: str | None = field(default=None, repr=False)
     dump: Path | None = None
     index: Path | None = None
     cache: Path | None = None
@@ -53,6 +55,11 @@ class WikiSettings:
         return {**written, **paths, "seeds": list(self.seeds)}
 
     @property
+    def address(self) -> str | None:
+        """Where the API is, as it may be shown."""
+        return masked(self.api) if self.api else None
+
+    @property
     def host(self) -> str:
         return urlsplit(self.api or "").hostname or ""
 
@@ -60,6 +67,12 @@ class WikiSettings:
     def requests_per_minute(self) -> float | None:
         """How often the wiki may be asked: what was said, or else what is usual there; None for any number."""
         return self.per_minute or (_WIKIMEDIA_PER_MINUTE if is_wikimedia(self.host) else None)
+
+
+def is_same_wiki(one: str, other: str) -> bool:
+    """Whether two addresses are those of one API, whoever asks it."""
+    places = [urlsplit(each)._replace(netloc=urlsplit(each).netloc.rpartition("@")[2]) for each in (one, other)]
+    return places[0] == places[1]
 
 
 def is_wikimedia(host: str) -> bool:

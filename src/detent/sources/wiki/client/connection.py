@@ -51,7 +51,10 @@ class Connection:
     def __init__(
         self, api: str, agent: str, turn: Turn | None, again: Again | None = None, *, timeout_seconds: float
     ) -> None:
-        self._url = _address(api)
+        url = _address(api)
+        # Apart from the address, which is what libraries write into logs.
+        self._auth = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
+        self._url = url.copy_with(username="", password="")
         self._turn, self._again = turn, again
         self._timeout_seconds = timeout_seconds
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
@@ -102,7 +105,8 @@ class Connection:
 
     def _new(self) -> httpx.AsyncClient:
         limits = httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30)
-        return httpx.AsyncClient(headers=self._headers, timeout=self._timeout_seconds, limits=limits)
+        timeout = self._timeout_seconds
+        return httpx.AsyncClient(auth=self._auth, headers=self._headers, timeout=timeout, limits=limits)
 
     @asynccontextmanager
     async def _sending(self) -> AsyncIterator[httpx.AsyncClient]:
