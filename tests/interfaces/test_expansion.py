@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.sources.wiki.server import WikiServer
+from tests.sources.wiki.server import WikiServer, limited
 
 import detent
 from detent import Bounds
@@ -158,6 +158,40 @@ def test_an_article_that_nobody_has_claimed_is_loaded_at_once(
 def test_an_article_that_is_missing_is_an_error_of_its_own(wiki: WikiServer) -> None:
     with pytest.raises(ArticleNotFound):
         WikipediaAPIClient(wiki.api).fetch_article("Nowhere")
+
+
+def asked_for(wiki: WikiServer) -> list[str]:
+    """The titles of each request; "" where it asked for the wiki itself."""
+    return [each.parameters.get("titles", "") for each in wiki.requests]
+
+
+def test_a_client_asks_once_how_the_wiki_spells_and_once_for_each_title(wiki: WikiServer) -> None:
+    client = WikipediaAPIClient(wiki.api)
+    for title in ("DL", "Deep Learning", "Statistics", "Statistics", "Nowhere", "Nowhere"):
+        assert (client.page(title) is None) is (title == "Nowhere")
+    client.fetch_article("Statistics")
+    assert asked_for(wiki) == ["", "DL", "Statistics", "Nowhere"]
+
+
+def test_a_client_asks_again_for_what_it_has_known_for_too_long(wiki: WikiServer) -> None:
+    client = WikipediaAPIClient(wiki.api, keep_seconds=0)
+    assert client.fetch_article("Statistics").text == PAGES["Statistics"]
+    wiki.edit("Statistics", "Other numbers.")
+    assert client.fetch_article("Statistics").text == "Other numbers."
+    assert asked_for(wiki) == ["", "Statistics", "Statistics"]
+
+
+def test_a_client_keeps_to_the_pace_of_all_who_share_the_database(
+    db: detent.Detent, wiki: WikiServer, query: Query
+) -> None:
+    client = WikipediaAPIClient(wiki.api)
+    loader = ArticleLoader(db, client)
+    wiki.fail_next(limited("3600"))
+    assert "429" in (loader.load_article("Statistics")[1] or "")
+    assert len(query("SELECT service FROM pace WHERE next_at > now() + interval '50 minutes'")) == 1
+    with pytest.raises(DetentError, match="wants to be left alone for another 60 minutes"):
+        WikipediaAPIClient(wiki.api, db=db).fetch_article("Statistics")
+    assert len(wiki.requests) == 1
 
 
 def test_wikipedia_wants_to_know_who_asks() -> None:

@@ -35,6 +35,8 @@ class ArticleLoader:
     def __init__(self, db: Detent, client: WikipediaAPIClient | None = None, source: str = "wiki") -> None:
         self.conn = db
         self._client = client
+        if client is not None:
+            client.keep_pace(db)
         self._source = source
         self._articles = Articles(WikiSettings())
         db.declare(source, LABEL, ARTICLE)
@@ -61,7 +63,7 @@ class ArticleLoader:
     @property
     def client(self) -> WikipediaAPIClient:
         """The client that articles are fetched with; the English Wikipedia's, unless another one was given."""
-        self._client = self._client or WikipediaAPIClient()
+        self._client = self._client or WikipediaAPIClient(db=self.conn)
         return self._client
 
     def _outcome(self, title: str, category: str | None, depth: int) -> Done | Failed:

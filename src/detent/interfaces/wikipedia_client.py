@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import time
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from detent.application import Detent
 from detent.errors import DetentError
-from detent.sources.wiki.client import Client
+from detent.sources import pace
+from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.following import followed
+from detent.sources.wiki.manners import client_of, hold
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_wikimedia
 from detent.sources.wiki.site import Site
@@ -22,6 +26,7 @@ from detent.sources.wiki.wikitext.article import Section
 T = TypeVar("T")
 
 _KEPT = 100
+_KEEP_SECONDS = 300.0
 
 
 class ArticleNotFound(DetentError):
@@ -42,22 +47,47 @@ class WikipediaArticle:
     infobox: Mapping[str, str] = field(default_factory=dict)
 
 
-class WikipediaAPIClient:
-    """Asks a MediaWiki for articles. Wikimedia's wikis want a `contact`: your e-mail address, or a page about you."""
+class _Kept(NamedTuple):
+    """What the wiki said, and when, on this process's own clock."""
 
-    def __init__(self, api: str = WIKIPEDIA.format(language="en"), contact: str | None = None) -> None:
-        if is_wikimedia(WikiSettings(api=api).host) and not contact:
+    answer: Answer
+    at: float
+
+
+class WikipediaAPIClient:
+    """Asks a MediaWiki for articles. Wikimedia's wikis want a `contact`: your e-mail address, or a page about you.
+
+    What it was told is kept for `keep_seconds`, of the last hundred titles. With `db`, or once an ArticleLoader has it,
+    it asks no oftener than all together may who share that database.
+    """
+
+    def __init__(
+        self,
+        api: str = WIKIPEDIA.format(language="en"),
+        contact: str | None = None,
+        *,
+        db: Detent | None = None,
+        keep_seconds: float = _KEEP_SECONDS,
+    ) -> None:
+        self._settings = WikiSettings(api=api)
+        if is_wikimedia(self._settings.host) and not contact:
             raise DetentError("Wikimedia's wikis want to know who asks: WikipediaAPIClient(contact='you@example.org').")
-        self._api = api
         self._agent = user_agent(contact)
-        self._known: OrderedDict[str, Answer] = OrderedDict()
+        self._db = db
+        self._keep_seconds = keep_seconds
+        self._known: OrderedDict[str, _Kept] = OrderedDict()
         self._site: Site | None = None
+        self._last: Client | None = None
+
+    def keep_pace(self, db: Detent) -> None:
+        """Ask no oftener than all together may who share this database."""
+        self._db = db
 
     def fetch_article(self, title: str) -> WikipediaArticle:
         """The article of this title, or the one that it leads to; raises ArticleNotFound if there is none."""
-        page = self.page(title)
+        answer = self.answer(title)
+        page = _page(answer)
         if page is None:
-            answer = self.answer(title)
             raise ArticleNotFound(answer.reason if isinstance(answer, Absent) else f"There is no article {title!r}.")
         article = parse(page.text, self.site())
         return WikipediaArticle(
@@ -73,21 +103,22 @@ class WikipediaAPIClient:
 
     def page(self, title: str) -> Page | None:
         """The page that a title leads to."""
-        answer = self.answer(title)
-        page = answer.page if isinstance(answer, Moved) else answer
-        return page if isinstance(page, Page) else None
+        return _page(self.answer(title))
 
     def answer(self, title: str) -> Answer:
-        """What the wiki says to a title. It is not asked twice in a row."""
-        if title not in self._known:
-            self._keep(title, _done(self._asked(title)))
-        return self._known[title]
+        """What the wiki says to a title, or said a short while ago."""
+        kept = self._known.get(title)
+        if kept is not None and time.monotonic() - kept.at < self._keep_seconds:
+            return kept.answer
+        answer = _done(self._asked(title))
+        self._keep(title, answer)
+        return answer
 
     def names_of(self, title: str) -> list[str]:
         """The other titles that led to this article when they were asked for."""
         return [
             name
-            for name, answer in self._known.items()
+            for name, (answer, _) in self._known.items()
             if isinstance(answer, Moved) and answer.page is not None and answer.page.title == title
         ]
 
@@ -98,16 +129,46 @@ class WikipediaAPIClient:
         return self._site or Site()
 
     async def _asked(self, title: str | None) -> Answer:
-        async with Client(self._api, self._agent) as client:
-            self._site = await client.site()
-            return (await client.fetch([title]))[title] if title is not None else Absent("")
+        if self._db is not None:
+            pace.keep(_SharedPace(self._db))
+        async with client_of(self._settings, self._agent) as client:
+            if self._last is not None:
+                client.remember(self._last)
+            try:
+                self._site, self._last = await client.site(), client
+                return (await client.fetch([title]))[title] if title is not None else Absent("")
+            except WikiFailed as error:
+                await hold(self._settings, error, 1)
+                raise
 
     def _keep(self, title: str, answer: Answer) -> None:
-        self._known[title] = answer
+        told = {title: answer}
         if isinstance(answer, Moved) and answer.page is not None:
-            self._known[answer.page.title] = answer.page
+            told[answer.page.title] = answer.page
+        for name, each in told.items():
+            self._known[name] = _Kept(each, time.monotonic())
+            self._known.move_to_end(name)
         while len(self._known) > _KEPT:
             self._known.popitem(last=False)
+
+
+class _SharedPace:
+    """The pace of a database, for who is in another event loop than the database."""
+
+    def __init__(self, db: Detent) -> None:
+        self._db = db
+        self._pacing = db.asynchronous.store.pacing
+
+    async def turn(self, service: str, per_minute: float, at_most: float) -> float:
+        return await asyncio.to_thread(self._db.wait, self._pacing.turn(service, per_minute, at_most))
+
+    async def hold(self, service: str, seconds: float) -> None:
+        await asyncio.to_thread(self._db.wait, self._pacing.hold(service, seconds))
+
+
+def _page(answer: Answer) -> Page | None:
+    page = answer.page if isinstance(answer, Moved) else answer
+    return page if isinstance(page, Page) else None
 
 
 def _done(work: Coroutine[Any, Any, T]) -> T:

@@ -93,6 +93,10 @@ class Client:
         """What the wiki has had to say about how it was asked, each once."""
         return tuple(self._warnings)
 
+    def remember(self, other: Client) -> None:
+        """Know of the wiki what another client was told of it."""
+        self._site, self._marks, self._titles_at_once = other._site, other._marks, other._titles_at_once
+
     async def site(self) -> Site:
         """How the wiki spells titles. It is asked once. From then on, a page without the mark of a disambiguation page
         is known to be none, if the wiki marks them."""
