@@ -114,7 +114,7 @@ def test_an_index_is_all_that_is_unpacked_to_tell_the_titles(tmp_path: Path, cac
 def test_the_head_says_how_the_wiki_spells_titles(path: Path, cache: Path) -> None:
     dump = Dump(path, cache)
     site = dump.site()
-    assert (dump.database(), site.language, site.first_letter) == ("owlwiki", "en", True)
+    assert (dump.database(), site.language, site.case_sensitive) == ("owlwiki", "en", frozenset())
     assert site.own_names[4] == "Almanac"
     title = site.title("template:box")
     assert title is not None
@@ -126,9 +126,17 @@ def test_a_wiki_that_keeps_first_letters_is_told_as_such(tmp_path: Path, cache: 
     wiki = Wiki("owlwiktionary", "de", "case-sensitive", {0: "", 10: "Vorlage"}, schema)
     dump = Dump(dumps.write(tmp_path, [DumpedPage("owl", "a bird")], wiki=wiki), cache)
     site = dump.site()
-    assert (site.first_letter, site.language, site.own_names[10]) == (False, "de", "Vorlage")
+    assert (site.language, site.own_names[10]) == ("de", "Vorlage")
+    assert site.case_sensitive >= {0, 10}
     assert isinstance(dump.find(["owl"])["owl"], Page)
     assert isinstance(dump.find(["Owl"])["Owl"], Absent)
+
+
+def test_a_namespace_that_keeps_first_letters_is_told_as_such(tmp_path: Path, cache: Path) -> None:
+    path = dumps.write(tmp_path, [DumpedPage("Owl", "a bird")], form="xml")
+    head = path.read_text().replace('key="828" case="first-letter"', 'key="828" case="case-sensitive"')
+    path.write_text(head)
+    assert Dump(path, cache).site().case_sensitive == {828}
 
 
 def test_a_wiki_without_pages_has_none(tmp_path: Path, cache: Path) -> None:

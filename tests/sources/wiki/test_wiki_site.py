@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from detent.sources.wiki.site import Site
+from detent.sources.wiki.site import CANONICAL, Site
+from detent.sources.wiki.wikitext.titles import Titles
 
 SITE = Site(interwikis=frozenset({"wikipedia"}))
 
@@ -58,3 +59,27 @@ def test_a_colon_says_that_it_is_a_link_and_another_that_it_is_an_article() -> N
 )
 def test_the_first_letter_is_a_capital_if_wikipedia_has_one_for_it(written: str, expected: str) -> None:
     assert _spelled(written) == expected
+
+
+@pytest.mark.parametrize("letters", ["öl", "ǆ", "ᾳ", "ßa", "საქართველო"])
+def test_a_link_is_spelled_as_the_site_does(letters: str) -> None:
+    assert Titles(SITE).of(letters) == SITE.title(letters)
+    assert Titles(SITE).of(f"Category:{letters}") == SITE.title(f"Category:{letters}")
+
+
+SPACES = {0: "case-sensitive", 2: "first-letter", 10: "case-sensitive"}
+
+
+def test_each_namespace_has_its_own_rule_for_first_letters() -> None:
+    named = [{"id": number, "name": CANONICAL[number], "case": case} for number, case in SPACES.items()]
+    site = Site.of({"general": {"case": "case-sensitive"}, "namespaces": named})
+    for written, expected in (("owl", "owl"), ("user:ann", "User:Ann"), ("template:box", "Template:box")):
+        for title in (site.title(written), Titles(site).of(written)):
+            assert title is not None
+            assert title.text == expected
+
+
+def test_where_a_wiki_tells_of_no_namespace_users_and_messages_have_capitals() -> None:
+    site = Site.of({"general": {"case": "case-sensitive"}})
+    found = [site.title(written) for written in ("owl", "help:a", "user talk:ann", "mediawiki:b")]
+    assert [title and title.text for title in found] == ["owl", "Help:a", "User talk:Ann", "MediaWiki:B"]

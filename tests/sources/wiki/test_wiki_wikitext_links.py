@@ -199,16 +199,16 @@ def test_switches_are_words_between_underscores() -> None:
 @given(
     st.text(
         alphabet=st.one_of(
-            st.sampled_from("aAzé ßŉ:_#/.%&;~0 \u0301\u00a0\u200e\u3000\u0131한ÅK"),
+            st.sampled_from("aAzé ßŉǆᾳﬁს:_#/.%&;~0 \u0301\u00a0\u200e\u3000\u0131한ÅK"),
             st.characters(exclude_categories=["Cs", "Cc"]),
         ),
         max_size=90,
     ),
-    st.booleans(),
+    st.frozensets(st.sampled_from([0, 3, 12, 14])),
     st.sampled_from(["", "Help:", "de:", "category:", "x:", "User talk:"]),
 )
-def test_the_short_way_to_a_title_leads_to_that_of_the_site(written: str, first_letter: bool, prefix: str) -> None:
-    site = Site(interwikis=frozenset({"de"}), first_letter=first_letter)
+def test_the_short_way_to_a_title_leads_to_that_of_the_site(written: str, keeping: frozenset[int], prefix: str) -> None:
+    site = Site(interwikis=frozenset({"de"}), case_sensitive=keeping)
     title = Titles(site).of(prefix + written)
     if title is not None or not (prefix + written).lstrip().startswith("/"):
         assert title == site.title(prefix + written)

@@ -38,8 +38,9 @@ class Written(NamedTuple):
 
 
 def site_of(dump: Path) -> Site:
-    own = {int(each.get("key", "0")): each.text or "" for each in _elements(dump, "namespace")}
-    return Site({**CANONICAL, **own}, first_letter=not dump.name.startswith("enwiktionary"))
+    spaces = [(int(each.get("key", "0")), each.text or "", each.get("case")) for each in _elements(dump, "namespace")]
+    keeping = frozenset(number for number, _, case in spaces if case == "case-sensitive")
+    return Site({**CANONICAL, **{number: name for number, name, _ in spaces}}, case_sensitive=keeping)
 
 
 def pages(dump: Path) -> Iterator[Written]:

@@ -37,6 +37,7 @@ CANONICAL = {
 }
 """The names that every wiki understands, beside those in its own language."""
 
+_ALWAYS_CAPITALISED = {-1, 2, 3, 8, 9}
 _ALIASES = {"Image": 6, "Image talk": 7}
 _LONGEST_TITLE = 255
 _SPACES = re.compile("[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
@@ -67,12 +68,13 @@ class Title(NamedTuple):
 @dataclass(frozen=True)
 class Site:
     """A wiki as far as its titles go. `names` are all names of its namespaces with their numbers; `own_names` the one
-    of each that titles are written with. `interwikis` are the prefixes that lead to other wikis."""
+    of each that titles are written with. `interwikis` are the prefixes that lead to other wikis, `case_sensitive` the
+    namespaces in which a title may begin with a small letter."""
 
     own_names: Mapping[int, str] = field(default_factory=lambda: dict(CANONICAL))
     names: Mapping[str, int] = field(default_factory=dict)
     interwikis: frozenset[str] = frozenset()
-    first_letter: bool = True
+    case_sensitive: frozenset[int] = frozenset()
     language: str = ""
     redirect_words: tuple[str, ...] = ("#REDIRECT",)
 
@@ -85,12 +87,13 @@ class Site:
         names = {str(each["canonical"]): int(each["id"]) for each in spaces if each.get("canonical")}
         for each in info.get("namespacealiases", ()):
             names[str(each.get("alias", each.get("*", "")))] = int(each["id"])
+        cases = {int(each["id"]): str(each.get("case", "")) for each in spaces}
         words = [each for each in info.get("magicwords", ()) if each.get("name") == "redirect"]
         return cls(
             {**CANONICAL, **own},
             names,
             frozenset(str(each["prefix"]).lower() for each in info.get("interwikimap", ())),
-            general.get("case", "first-letter") == "first-letter",
+            case_sensitive(str(general.get("case", "")), cases),
             str(general.get("lang", "")),
             tuple(words[0]["aliases"]) if words else ("#REDIRECT",),
         )
@@ -109,10 +112,13 @@ class Site:
             return Title(name, 0, fragment.strip(" "), interwiki, told)
         if self._is_refused(namespace, name):
             return None
-        if self.first_letter:
-            name = capitalised(name)
+        name = self.spelled(name, namespace)
         space = self.own_names.get(namespace, "")
         return Title(f"{space}:{name}" if space else name, namespace, fragment.strip(" "), "", told)
+
+    def spelled(self, name: str, namespace: int) -> str:
+        """The name of a page with the first letter that it has in this namespace."""
+        return name if namespace in self.case_sensitive else capitalised(name)
 
     def _is_refused(self, namespace: int, name: str) -> bool:
         """Whether no page can have this name. One that has the name of a namespace in it is not talked about."""
@@ -146,6 +152,14 @@ class Site:
         return ARTICLES, "", text
 
 
+def case_sensitive(general: str, cases: Mapping[int, str]) -> frozenset[int]:
+    """The namespaces that keep first letters, by the rule of the wiki and those of its namespaces. Of one that is not
+    told, '', it is that of the wiki; but those of users and messages never do."""
+    told = {**dict.fromkeys(CANONICAL, ""), **cases}
+    rules = {number: case or ("" if number in _ALWAYS_CAPITALISED else general) for number, case in told.items()}
+    return frozenset(number for number, rule in rules.items() if rule == "case-sensitive")
+
+
 def _values(listed: Mapping[str, Any] | Iterable[Any]) -> Iterable[Any]:
     return listed.values() if isinstance(listed, Mapping) else listed
 
@@ -163,6 +177,8 @@ def capitalised(name: str) -> str:
     """A name with a capital letter at its beginning, if it has one by itself there. Which letters have none is decided
     as Wikipedia does: `ß`, and those of Georgian, are not written so."""
     first = name[0]
+    if first.isascii():
+        return first.upper() + name[1:]
     if first in _WITHOUT_CAPITALS:
         return name
     capital = first.upper() if len(first.upper()) == 1 else first.title()

@@ -20,7 +20,7 @@ from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
 from detent.sources.wiki.prefixes import WIKIMEDIA
 from detent.sources.wiki.settings import is_wikimedia
-from detent.sources.wiki.site import CANONICAL, Site
+from detent.sources.wiki.site import CANONICAL, Site, case_sensitive
 
 LONGEST_TEXT = 100_000_000
 """Characters of a page's text. MediaWiki lets nobody save more than two million bytes."""
@@ -55,12 +55,13 @@ class SiteInfo:
     base: str = ""
     case: str = "first-letter"
     namespaces: dict[int, str] = field(default_factory=dict)
+    cases: dict[int, str] = field(default_factory=dict)
     whole: bool = False
 
     def site(self) -> Site:
         names = {**CANONICAL, **self.namespaces}
         others = WIKIMEDIA if is_wikimedia(urlsplit(self.base).hostname or "") else frozenset()
-        return Site(names, {}, others, self.case != "case-sensitive", self.language)
+        return Site(names, {}, others, case_sensitive(self.case, self.cases), self.language)
 
     def namespace(self, title: str) -> int:
         """The namespace of a title that is spelled as the wiki does."""
@@ -237,7 +238,9 @@ class Reader:
         elif parent == "page":
             self._page[name] = value
         elif parent == "namespaces":
-            self.info.namespaces[self._number(self._attributes.get("key"), name)] = value
+            number = self._number(self._attributes.get("key"), name)
+            self.info.namespaces[number] = value
+            self.info.cases[number] = self._attributes.get("case", "")
         elif name == "dbname":
             self.info.database = value
         elif name == "base":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import is_normalized
 
-from detent.sources.wiki.site import Site, Title
+from detent.sources.wiki.site import ARTICLES, Site, Title
 
 LONGEST = 1_000
 """Characters that a title may be written with: 255 bytes, each of which may be an entity, and a fragment."""
@@ -37,7 +37,7 @@ class Titles:
 
     def _found(self, written: str) -> Title | None:
         if _is_ordinary(written):
-            return Title(self._spelled(written))
+            return Title(self._site.spelled(written, ARTICLES))
         if len(written) > LONGEST or _ELSEWHERE.match(written):
             return None
         prefix, colon, name = written.partition(":")
@@ -49,16 +49,10 @@ class Titles:
     def _prefixed(self, prefix: str, name: str) -> Title | None:
         number = self._site.namespace(prefix)
         if number and (space := self._site.own_names.get(number)):
-            return Title(f"{space}:{self._spelled(name)}", number)
+            return Title(f"{space}:{self._site.spelled(name, number)}", number)
         if prefix.lower() in self._site.interwikis:
             return Title(name, interwiki=prefix.lower())
         return self._site.title(f"{prefix}:{name}")
-
-    def _spelled(self, name: str) -> str:
-        if not self._site.first_letter:
-            return name
-        first = name[0].upper()
-        return first + name[1:] if len(first) == 1 else name
 
 
 def _is_ordinary(name: str) -> bool:
