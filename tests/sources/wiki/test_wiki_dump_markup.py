@@ -49,15 +49,40 @@ def test_a_redirect_of_an_old_dump_leads_where_its_text_says() -> None:
     assert (nowhere.redirect, nowhere.fragment) == (None, "")
 
 
+@pytest.mark.parametrize(
+    ("text", "target"),
+    [
+        ("#redirect:[[Owl|x]]", "Owl"),
+        ("\n#REDIRECT\n : [[Owl#Food]]", "Owl"),
+        ("#REDIRECT[[Owl]] [[Mouse]]", "Owl"),
+        ("#REDIRECT Owl hunts the [[Mouse]]", None),
+        ("#REDIRECTED [[Mouse]]", None),
+        ("#REDIRECT [[Mouse", None),
+        ("A #REDIRECT [[Mouse]]", None),
+    ],
+)
+def test_where_the_dump_does_not_tell_a_redirect_is_a_link_directly_after_the_word(
+    text: str, target: str | None
+) -> None:
+    assert _page(f"<revision><id>2</id><text>{text}</text></revision>").redirect == target
+
+
 def test_what_the_dump_says_of_a_redirect_counts_more_than_its_text() -> None:
     page = _page('<redirect title="Barn owl" /><revision><id>2</id><text>#REDIRECT [[barn_owl]]</text></revision>')
     assert page.redirect == "Barn owl"
+    other = _page('<redirect title="Eule" /><revision><id>2</id><text>#NACH BEI:\n[[Eule#Essen]]</text></revision>')
+    assert (other.redirect, other.fragment) == ("Eule", "Essen")
 
 
 @pytest.mark.parametrize("text", ["<text />", "<text/>", "<text></text>", '<text bytes="0" xml:space="preserve" />'])
 def test_a_text_may_be_empty(text: str) -> None:
     page = _page(f"<revision><id>2</id>{text}</revision>")
     assert (page.text, page.length, page.lack) == ("", 0, None)
+
+
+@pytest.mark.parametrize(("told", "length"), [("bytes='5'", 5), ("", 7), ("bytes='many'", 7)])
+def test_a_text_is_as_long_as_the_wiki_says_or_else_as_its_bytes_are(told: str, length: int) -> None:
+    assert _page(f"<revision><id>2</id><text {told}>owl ☃</text></revision>").length == length
 
 
 def test_the_last_revision_counts() -> None:

@@ -40,8 +40,8 @@ OWLS = {
 
 @pytest.fixture
 def expand(database: str) -> Callable[..., detent.Report]:
-    def run(**settings: Any) -> detent.Report:
-        source = make("wiki", WikiSettings(**settings).as_data())
+    def run(name: str = "wiki", /, **settings: Any) -> detent.Report:
+        source = make(name, WikiSettings(**settings).as_data())
         with detent.open(database=database, sources=source) as db:
             return db.run(wait=False)
 
@@ -95,6 +95,24 @@ def _dumped(pages: Mapping[str, str]) -> list[DumpedPage]:
         namespace = 14 if title.startswith("Category:") else 0
         found.append(DumpedPage(title, text, namespace=namespace, redirect=redirect))
     return found
+
+
+def test_a_redirect_with_words_before_its_link_is_an_article_by_both_ways(
+    expand: Callable[..., detent.Report], query: Query, tmp_path: Path
+) -> None:
+    pages = {"Owl": "#REDIRECT that which hunts the [[mouse]].", "Mouse": "Small."}
+    found = []
+    path = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in pages.items()])
+    with WikiServer(pages) as wiki:
+        for name, way in (("api", {"api": wiki.api}), ("dump", {"dump": path, "cache": tmp_path / "cache"})):
+            expand(name, seeds=("Owl",), depth=1, **way)
+            rows = query(
+                "SELECT key, state FROM item JOIN kind ON kind.id = kind_id JOIN source ON source_id = source.id "
+                "WHERE name = %s AND label = 'Article'",
+                name,
+            )
+            found.append({row.key: row.state for row in rows})
+    assert found == [{"Owl": "processed", "Mouse": "processed"}] * 2
 
 
 def test_all_of_a_dump_is_taken_where_no_seeds_are_given(

@@ -41,9 +41,13 @@ _VALUES = {
 """The elements that are kept, by the one that they stand in. A revision has an id and so have its author and its other
 contents, which also have a model and a text."""
 
-_REDIRECT = re.compile(r"\s*#[^\[\n]{1,60}\[\[([^\[\]|\n]*)")
+_LINK = r"\s*+:?\s*+\[\[([^\[\]|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]"
+_REDIRECT = re.compile(rf"\s*+#REDIRECT{_LINK}", re.IGNORECASE)
+_REDIRECT_BY_ANY_WORD = re.compile(rf"\s*+#[^\[\n]{{1,60}}+{_LINK}")
+"""MediaWiki wants the link directly after the word. A dump does not tell the wiki's own words, but which pages are
+redirects by them."""
+
 _NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
-_PLAIN_REDIRECT = re.compile(r"\s*#REDIRECT\b", re.IGNORECASE)
 
 
 @dataclass
@@ -235,6 +239,7 @@ class Reader:
             self._revision[name] = value
             if name == "text":
                 self._lack = self._missing_text(value)
+                self._revision["bytes"] = self._attributes.get("bytes", "")
         elif parent == "page":
             self._page[name] = value
         elif parent == "namespaces":
@@ -279,18 +284,21 @@ class Reader:
             self._revision.get("timestamp", ""),
             self._revision.get("model", "wikitext"),
             text,
-            len(text) if text.isascii() else len(text.encode()),
+            _length(text, self._revision.get("bytes", "")),
             fragment,
             self._lack,
         )
 
 
+def _length(text: str, told: str) -> int:
+    """The bytes of a text, as the wiki counts them if it does."""
+    return int(told) if _NUMBER.fullmatch(told) else len(text.encode())
+
+
 def _target(told: str | None, text: str) -> tuple[str | None, str]:
     """The title and the section that a page leads to. `told` is what the dump says of it: nothing if the page is none,
     which old dumps do not tell of redirects either; and '' in dumps that tell that it is one and not where to."""
-    if told is None and not _PLAIN_REDIRECT.match(text):
-        return None, ""
-    link = _REDIRECT.match(text)
+    link = (_REDIRECT if told is None else _REDIRECT_BY_ANY_WORD).match(text)
     if link is None:
         return told or None, ""
     title, hash_sign, fragment = link[1].partition("#")
