@@ -123,6 +123,9 @@ class Source:
 
     `bounds` say for a label how deep its items may be, and how many may come to rest.
 
+    `versions` name for a label all that its handlers make something else by, beside the items themselves: their own
+    version, and settings. When that is another text than before, all that was done goes round again.
+
     `language` is that of its texts, such as "english": search then takes "runs" and "running" for the same word. It is
     the name of a text search configuration of PostgreSQL's. Without it, what the database has is kept; at first that
     is `simple`, which takes words as they are written.
@@ -138,6 +141,7 @@ class Source:
     bounds: Mapping[str, Bounds]
     close: Close | None = field(compare=False)
     refresh: Mapping[str, Refresh] = field(compare=False)
+    versions: Mapping[str, str]
 
     def __init__(
         self,
@@ -152,6 +156,7 @@ class Source:
         bounds: Mapping[str, Bounds] | None = None,
         close: Close | None = None,
         refresh: Mapping[str, Refresh] | None = None,
+        versions: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or not lifecycles:
             raise InvalidSource("A source needs a name and at least one label with its lifecycle.")
@@ -165,6 +170,7 @@ class Source:
         object.__setattr__(self, "bounds", dict(bounds or {}))
         object.__setattr__(self, "close", close)
         object.__setattr__(self, "refresh", dict(refresh or {}))
+        object.__setattr__(self, "versions", dict(versions or {}))
         self._check_types()
         for handler in handlers:
             self._check(handler)
@@ -210,10 +216,9 @@ class Source:
 
         for label, bounds in self.bounds.items():
             self._check_bounds(label, bounds)
-        if unknown := sorted(set(self.refresh) - set(self.lifecycles)):
-            raise InvalidSource(f"{self.name}: refresh names the label {unknown[0]!r}, which is not declared.")
-        if undeclared := sorted(self.complete - set(self.lifecycles)):
-            raise InvalidSource(f"{self.name}: complete names the label {undeclared[0]!r}, which is not declared.")
+        for what, labels in (("refresh", self.refresh), ("complete", self.complete), ("versions", self.versions)):
+            if unknown := sorted(set(labels) - set(self.lifecycles)):
+                raise InvalidSource(f"{self.name}: {what} names the label {unknown[0]!r}, which is not declared.")
 
     def _check_bounds(self, label: str, bounds: Bounds) -> None:
         if label not in self.lifecycles:

@@ -47,6 +47,15 @@ class Boundaries:
                 await _let_all_in(connection, kind)
         await self._kinds.refresh()
 
+    async def set_version(self, kind: Kind, version: str) -> None:
+        """Send round again what was made by another version than this, and what is being made."""
+        states = [*_finding(kind, kind.bounds), *sorted(kind.lifecycle.working)]
+        named = {"kind": kind.id, "version": version, "states": states}
+        async with self._database.transaction() as connection:
+            if await fetch(connection, "set_version", named):
+                await fetch(connection, "note_made", named)
+        await self._kinds.refresh()
+
     async def let_in(self, kinds: Iterable[Kind], state: str, limit: int) -> None:
         """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room."""
         for known in kinds:

@@ -29,6 +29,7 @@ class Kind:
     paused: bool
     removed: bool = False
     bounds: Bounds = NO_BOUNDS
+    version: str | None = None
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}"
@@ -156,6 +157,7 @@ class Kinds:
                 row.paused,
                 row.removed,
                 Bounds(row.depth, row.most, row.most_state, row.breadth),
+                row.version,
             )
             for row in rows
         ]

@@ -43,8 +43,8 @@ class Duty:
 
 
 async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, str], Kind]:
-    """Make sure that the kinds of these sources exist with their bounds, and that their texts are taken to be in their
-    languages."""
+    """Make sure that the kinds of these sources exist with their bounds and versions, and that their texts are taken to
+    be in their languages."""
     await store.kinds.refresh()
     named = [(source.name, label, lifecycle) for source in sources for label, lifecycle in source.lifecycles.items()]
     kinds = {name[:2]: store.kinds.declared(*name) or await store.declare(*name) for name in named}
@@ -54,6 +54,10 @@ async def declare(store: Store, sources: Sequence[Source]) -> dict[tuple[str, st
         for label, bounds in source.bounds.items():
             if kinds[source.name, label].bounds != bounds:
                 await store.bounds.set(kinds[source.name, label], bounds)
+                kinds[source.name, label] = await store.kinds.get(source.name, label)
+        for label, version in source.versions.items():
+            if kinds[source.name, label].version != version:
+                await store.bounds.set_version(kinds[source.name, label], version)
                 kinds[source.name, label] = await store.kinds.get(source.name, label)
     return kinds
 

@@ -12,6 +12,7 @@ from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import AWAY, LAGGED, WikiServer, limited
 
 import detent
+from detent.sources.wiki import nodes
 from detent.sources.wiki.settings import WikiSettings, is_wikimedia
 from detent.sources.wiki.source import make
 
@@ -203,6 +204,37 @@ def test_more_links_are_followed_without_asking_again(
         asked = [each.parameters.get("titles", "") for each in wiki.requests[before:]]
     assert set(states()) == {"Owl", "Bird", "Night", "Night time", "Mouse", "Forest"}
     assert not any("Owl" in titles or "Bird" in titles for titles in asked)
+
+
+def test_another_size_of_passages_makes_articles_anew_and_the_same_one_does_not(
+    expand: Callable[..., detent.Report], query: Query
+) -> None:
+    pages = {"Owl": " ".join(f"Owl number {number} hoots at the [[moon]]." for number in range(40)), "Moon": "Pale."}
+    with WikiServer(pages) as wiki:
+        settings: dict[str, Any] = {"api": wiki.api, "seeds": ("Owl",), "depth": 1}
+        asked = []
+        for size in (2000, 2000, 300):
+            before = len(wiki.requests)
+            expand(**settings, passage_size=size)
+            told = [each.parameters.get("titles", "").split("|") for each in wiki.requests[before:]]
+            asked.append(sorted(title for titles in told for title in titles if title))
+    assert asked[1:] == [[], ["Moon", "Owl"]]
+    assert len(query("SELECT id FROM item WHERE key LIKE 'Owl#~%'")) > 3
+
+
+def test_another_version_of_the_parser_makes_articles_anew(
+    expand: Callable[..., detent.Report], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: Query
+) -> None:
+    path = dumps.write(tmp_path, _dumped(OWLS))
+    settings: dict[str, Any] = {"dump": path, "cache": tmp_path / "cache", "seeds": ("Owl",), "depth": 1}
+    expand(**settings)
+    monkeypatch.setattr(nodes, "VERSION", nodes.VERSION + 1)
+    monkeypatch.setattr(nodes, "IN_CATEGORY", "FILED_UNDER")
+    expand(**settings)
+    types = {
+        row.type for row in query("SELECT type FROM reference JOIN item ON id = item_id WHERE state = 'processed'")
+    }
+    assert types == {"LINKS_TO", "FILED_UNDER"}
 
 
 def test_the_target_counts_articles_and_the_others_wait(

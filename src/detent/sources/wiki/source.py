@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +12,7 @@ from detent.knowledge import Bounds, NewItem
 from detent.lifecycle import ARTICLE as LIFE_OF_AN_ARTICLE
 from detent.lifecycle import PASSAGE as LIFE_OF_A_PASSAGE
 from detent.sources.source import Function, Handler, Source
+from detent.sources.wiki import nodes
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
 from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
@@ -28,25 +30,17 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     given = WikiSettings.of(settings)
     lifecycles = {ARTICLE: LIFE_OF_AN_ARTICLE, **dict.fromkeys((SECTION, PASSAGE, CATEGORY), LIFE_OF_A_PASSAGE)}
     bounds = {ARTICLE: Bounds(given.depth if given.seeds else None, given.target, ARTICLES_IN, given.max_links)}
+    versions = {ARTICLE: f"{nodes.VERSION} {given.passage_size}"}
+    source = partial(Source, name, lifecycles, language=given.language, bounds=bounds, versions=versions)
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
         handlers = [_handler(by_client.load, concurrency=_BATCHES_AT_ONCE)]
-        return Source(
-            name,
-            lifecycles,
-            handlers,
-            _seeds(given),
-            given.language,
-            bounds=bounds,
-            close=by_client.close,
-            refresh={ARTICLE: by_client.standing},
-        )
+        return source(handlers, _seeds(given), close=by_client.close, refresh={ARTICLE: by_client.standing})
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
     handlers = [_handler(by_dump.load, concurrency=1, computes=True)]
     discover = _seeds(given) if given.seeds else _all_of(dump)
-    refresh = {ARTICLE: by_dump.standing}
-    return Source(name, lifecycles, handlers, discover, given.language, bounds=bounds, refresh=refresh)
+    return source(handlers, discover, refresh={ARTICLE: by_dump.standing})
 
 
 def _handler(function: Function, *, concurrency: int, computes: bool = False) -> Handler:

@@ -45,11 +45,13 @@ CREATE TABLE kind (
     most        integer,
     most_state  text COLLATE "C",
     breadth     integer,
+    version     text COLLATE "C",
     UNIQUE (source_id, label)
 );
 COMMENT ON COLUMN kind.depth IS 'Items with a greater priority are not added; null for any.';
 COMMENT ON COLUMN kind.most IS 'How many items may come to rest in most_state; null for any number.';
 COMMENT ON COLUMN kind.breadth IS 'Of what one item finds deeper than itself, how many count; null for all.';
+COMMENT ON COLUMN kind.version IS 'What its items are made by; when it changes, all that were done are made again.';
 
 -- Whoever drops a source, or sets bounds of its kinds, locks it; whoever holds kinds shares the locks of their sources,
 -- before any lock of rule 1, and nobody waits for that but who drops one or sets bounds. The kinds that are there are

@@ -23,6 +23,15 @@ INSERT INTO nearer (item_id, priority)
 SELECT item_id, priority FROM place
 WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]) AND priority >= %(depth)s;
 
+-- name: set_version
+-- Keeps what the items of a kind are made by; nothing if it is the same.
+UPDATE kind SET version = %(version)s WHERE id = %(kind)s AND version IS DISTINCT FROM %(version)s RETURNING id;
+
+-- name: note_made
+-- Items that were made, or are being made, by another version: they go round again.
+INSERT INTO nearer (item_id, priority)
+SELECT id, priority FROM item WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]);
+
 -- name: hold_back
 -- Lets so many items that have nothing yet, and wait to begin, wait until they are let in: the farthest, and those that
 -- wait for a later time last, since they are tried at once when they are let in. Says which those are.

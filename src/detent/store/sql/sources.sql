@@ -60,7 +60,8 @@ SELECT name, definition FROM lifecycle ORDER BY name;
 -- name: kinds
 -- Every source's labels, with their lifecycles.
 SELECT kind.id, source.name AS source, kind.label, kind.lifecycle, source.paused_at IS NOT NULL AS paused,
-       source.removed_at IS NOT NULL AS removed, kind.depth, kind.most, kind.most_state, kind.breadth
+       source.removed_at IS NOT NULL AS removed, kind.depth, kind.most, kind.most_state, kind.breadth,
+       kind.version
 FROM kind JOIN source ON source.id = kind.source_id ORDER BY source.name, kind.label;
 
 -- name: sources
