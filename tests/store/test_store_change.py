@@ -280,6 +280,14 @@ async def test_resetting_puts_items_in_any_state_back_to_the_beginning(wiki: Sto
     assert await wiki.tallies.check() == []
 
 
+async def test_resetting_forgets_what_was_said_of_an_items_content(wiki: Store) -> None:
+    await wiki.add("docs", "File", [NewItem("a", "File", content_hash="1"), NewItem("b", "File")])
+    await wiki.reset([item.id for item in (await wiki.list(source="docs")).items])
+    claimed = await wiki.claim(PARSING, owner="w")
+    assert {item.key: item.content_hash for item in claimed} == {"a": "", "b": None}
+    assert await wiki.mark_changed("docs", "File", {"a": "1"}) == 1
+
+
 async def test_resetting_an_item_in_work_makes_its_workers_token_worthless(wiki: Store) -> None:
     await wiki.add("docs", "File", ["a", "b"])
     a, b = await wiki.claim(PARSING, owner="w")

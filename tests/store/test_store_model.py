@@ -270,6 +270,7 @@ class Model:
         if row.working:
             assert row.token is not None
             self._close(row.token, row.id)
+        row.hash = None if row.hash is None else ""
         row.begin_anew(row.rules.initial)
 
     def _close(self, token: int, number: int) -> None:

@@ -131,15 +131,25 @@ class Items:
 
     async def reset(self, ids: Sequence[int], *, owner: str) -> int:
         """Put items back to the beginning of their lifecycle, whatever their state; a worker that has one
-        loses it."""
+        loses it. What was said of their content is forgotten: their hash, if they had one, is one that no content has.
+        """
 
         async def restarted(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             working = [row.id for row in rows if row.state in kind.lifecycle.working]
             if working:
                 await fetch(connection, "seize", {"ids": working})
             targets = {row.id: kind.lifecycle.initial for row in rows}
+            hashes = {row.id: "" for row in rows if row.content_hash is not None}
+            reason = "reset by hand"
             await move_held(
-                connection, kind.lifecycle, rows, targets, owner=owner, reason="reset by hand", forgiven=True
+                connection,
+                kind.lifecycle,
+                rows,
+                targets,
+                owner=owner,
+                reason=reason,
+                forgiven=True,
+                hashes=hashes,
             )
             return list(targets)
 
