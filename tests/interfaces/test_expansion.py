@@ -146,6 +146,42 @@ def test_links_are_filtered_and_added_once(db: detent.Detent) -> None:
     assert discovery.article_exists("Mathematics") == (False, None)
 
 
+@pytest.fixture
+def linked(query: Query) -> Callable[[str], list[tuple[str, str]]]:
+    """What an article links to, in order, and the kind of each link, if it was told."""
+
+    def read(title: str) -> list[tuple[str, str]]:
+        rows = query(
+            "SELECT reference.key, properties ->> 'link_type' AS kind FROM reference JOIN item ON item.id = item_id "
+            "WHERE type = 'LINKS_TO' AND item.key = %s ORDER BY position",
+            title,
+        )
+        return [(row.key, row.kind or "") for row in rows]
+
+    return read
+
+
+def test_an_article_that_nobody_has_claimed_refers_to_what_is_found_at_once(
+    db: detent.Detent, linked: Callable[[str], list[tuple[str, str]]]
+) -> None:
+    initialize_seeds(db, ["Owl"])
+    discovery = LinkDiscovery(db)
+    assert discovery.discover_links("Owl", ["Mouse", "Owl", "Help:Owls"], current_depth=0) == 1
+    assert discovery.discover_links("Owl", ["Bat", "Mouse"], current_depth=0) == 1
+    assert linked("Owl") == [("Mouse", ""), ("Owl", ""), ("Bat", "")]
+    assert discovery.article_exists("Owl") == (True, "discovered")
+    assert discovery.discover_links("Nobody", ["Mouse"], current_depth=0) == 0
+    assert linked("Nobody") == []
+
+
+def test_what_is_found_is_added_to_the_links_that_are_known_from_loading(
+    db: detent.Detent, wiki: WikiServer, linked: Callable[[str], list[tuple[str, str]]]
+) -> None:
+    process_article(db, "Statistics", client=WikipediaAPIClient(wiki.api))
+    LinkDiscovery(db).discover_links("Statistics", ["Numbers", "Mathematics"], current_depth=2, max_depth=2)
+    assert linked("Statistics") == [("Mathematics", "internal"), ("Numbers", "")]
+
+
 def test_an_article_that_nobody_has_claimed_is_loaded_at_once(
     db: detent.Detent, wiki: WikiServer, query: Query
 ) -> None:

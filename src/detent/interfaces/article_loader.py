@@ -141,12 +141,14 @@ class LinkDiscovery:
         """Add the articles that are linked to and not known yet, one deeper; returns how many those are.
 
         Links to other namespaces, to files, lists and disambiguation pages are left out. At `max_depth` nothing is
-        added. An article that is claimed refers to all of them from when it is advanced on.
+        added. The source refers to all of them: one that is claimed from when it is advanced on, another at once.
         """
         titles = list(dict.fromkeys(self._followed(links)))
         manager = WorkQueueManager.holding(self._db, self._source, source_title)
         if manager is not None:
             manager.refer(source_title, [Reference(nodes.LINKS_TO, LABEL, title) for title in titles])
+        else:
+            self._db.wait(self._refer(source_title, titles))
         if current_depth >= max_depth:
             return 0
         return self._db.add(self._source, LABEL, [NewItem(title, LABEL, current_depth + 1) for title in titles])
@@ -165,6 +167,10 @@ class LinkDiscovery:
             for line in counts
             if (line.source, line.label, line.state) == (self._source, LABEL, ARTICLE.initial)
         )
+
+    async def _refer(self, source_title: str, titles: Sequence[str]) -> None:
+        store = self._db.asynchronous.store
+        await store.steering.refer(await store.kinds.get(self._source, LABEL), source_title, nodes.LINKS_TO, titles)
 
     def _followed(self, links: Iterable[str]) -> Sequence[str]:
         titles = [title for link in links if (title := self._site.title(link)) is not None]

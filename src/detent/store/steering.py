@@ -144,6 +144,20 @@ class Steering:
 
         return await self._items.hold_each(remarks, send)
 
+    async def refer(self, kind: Kind, key: str, type_: str, targets: Sequence[str]) -> None:
+        """Let an item refer to others of its kind, beside what it refers to already, whatever its state; nothing if
+        there is no such item. Whoever works on it and says what it refers to has the last word."""
+        for target in targets:
+            check_key("a key", target)
+
+        async def refer(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            for row in rows:
+                named = {"id": row.id, "type": type_, "kind": kind.id, "keys": list(targets)}
+                await fetch(connection, "add_references", named)
+            return [row.id for row in rows]
+
+        await self._items.hold_each([row.id for row in (await self._items.find(kind, [key])).values()], refer)
+
     async def retry(
         self, kinds: Sequence[Kind], state: str, to: str, *, owner: str, error_kind: str | None, below: int
     ) -> int:

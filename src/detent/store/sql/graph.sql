@@ -91,6 +91,15 @@ INSERT INTO reference (item_id, position, type, kind_id, key, properties)
 SELECT line.* FROM unnest(%(ids)s::bigint[], %(positions)s::integer[], %(types)s::text[],
                           %(kinds)s::integer[], %(keys)s::text[], %(properties)s::jsonb[]) AS line;
 
+-- name: add_references
+-- Adds links of one type to those that an item has, unless it has them.
+INSERT INTO reference (item_id, position, type, kind_id, key, properties)
+SELECT %(id)s, coalesce((SELECT max(position) FROM reference WHERE item_id = %(id)s), -1) + line.number,
+       %(type)s, %(kind)s, line.key, '{}'
+FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS line (key, number)
+WHERE NOT EXISTS (SELECT FROM reference AS known WHERE known.item_id = %(id)s AND known.type = %(type)s
+                  AND known.kind_id = %(kind)s AND known.key = line.key);
+
 -- name: write_checkpoints
 -- Keeps how far items have come.
 INSERT INTO checkpoint (item_id, data, at)
