@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import CUT, Failing, WikiServer, limited
+from tests.sources.wiki.server import CUT, STALLED, Failing, WikiServer, limited
 
 from detent.sources.wiki import seeding
 
@@ -165,6 +165,82 @@ def test_a_dump_is_read_without_asking_anybody(ran: Callable[..., Result], plain
     assert added.returncode == 0, added.stderr
     assert ran("run").returncode == 0
     assert "Mouse" in ran("search", "eats grain").stdout
+
+
+@pytest.mark.parametrize("before", [(), ("Owl",)])
+def test_seeds_that_two_add_at_the_same_time_are_all_kept(
+    start: Callable[..., subprocess.Popen[str]],
+    ran: Callable[..., Result],
+    document: Callable[..., Any],
+    wiki: WikiServer,
+    before: tuple[str, ...],
+) -> None:
+    """One is still asking the wiki for its seed when the other has come and gone."""
+    add = ("add", "wiki", "birds", "--api", wiki.api, "--seed")
+    for seed in before:
+        assert ran(*add, seed).returncode == 0
+    wiki.wait_for_requests(len(wiki.requests))
+    wiki.fail_next(STALLED)
+    slow = start(*add, "Heron", "--depth", "3")
+    wiki.wait_for_requests(1)
+    assert ran(*add, "Mouse", "--target", "9").returncode == 0
+    wiki.release()
+    assert slow.wait() == 0
+    [source] = document("sources")["sources"]
+    kept = source["settings"]
+    assert (set(kept["seeds"]), kept["depth"], kept["target"]) == ({*before, "Heron", "Mouse"}, 3, 9)
+
+
+@pytest.fixture
+def dump(plain: Path, tmp_path: Path) -> Path:
+    return dumps.write(tmp_path, [DumpedPage("Owl", "It hunts [[mouse|mice]]."), DumpedPage("Mouse", "It eats grain.")])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--api", "http://127.0.0.1:9/api.php"),
+        ("--lang", "de"),
+        ("--category", "Birds"),
+        ("--search", "owls"),
+        ("--contact", "ann@example.org"),
+        ("--per-minute", "9"),
+    ],
+)
+def test_what_is_only_for_wikis_that_are_asked_is_refused_of_a_dump(
+    said: Callable[..., Result], document: Callable[..., Any], dump: Path, more: tuple[str, str]
+) -> None:
+    refused = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl", *more)
+    assert refused.returncode != 0
+    assert f"{more[0]} is for a wiki that is asked over its API, and birds is read from a dump." in refused.stderr
+    assert document("sources")["sources"] == []
+    assert said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl").returncode == 0
+    later = said("add", "wiki", "birds", "--depth", "5", *more)
+    assert more[0] in later.stderr
+    assert document("sources")["sources"][0]["settings"]["depth"] == 2
+
+
+def test_a_wiki_that_is_asked_does_not_become_a_dump(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer, dump: Path
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
+    told = said("add", "wiki", "birds", "--dump", str(dump))
+    assert f"The source is the wiki {wiki.api}, and cannot be the dump {dump} too. Choose another name." in told.stderr
+    assert "--index is for a dump" in said("add", "wiki", "birds", "--index", str(dump)).stderr
+    [source] = document("sources")["sources"]
+    assert (source["settings"]["api"], source["settings"]["dump"]) == (wiki.api, None)
+
+
+def test_another_dump_takes_the_place_of_the_one_before_with_its_own_index(
+    said: Callable[..., Result], document: Callable[..., Any], dump: Path, tmp_path: Path
+) -> None:
+    index = dump.with_name("owlwiki-20240301-pages-articles-multistream-index.txt.bz2")
+    said("add", "wiki", "birds", "--dump", str(dump), "--index", str(index))
+    (tmp_path / "newer").mkdir()
+    newer = dumps.write(tmp_path / "newer", [DumpedPage("Owl", "It sleeps.")])
+    said("add", "wiki", "birds", "--dump", str(newer))
+    [source] = document("sources")["sources"]
+    assert (source["settings"]["dump"], source["settings"]["index"]) == (str(newer), None)
 
 
 @pytest.mark.usefixtures("plain")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 
 from detent.cli.options import Command, with_session
 from detent.cli.session import Session
+from detent.configuration.masking import masked
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from detent.sources.wiki.seeding import Seeds, Wanted
     from detent.sources.wiki.settings import WikiSettings
 
+_TYPE = "wiki"
 _LANGUAGE = "en"
+_ANOTHER_NAME = "Choose another name."
 
 
 @click.command(cls=Command, short_help="Add a wiki: articles, and what they link to.")
@@ -64,52 +67,81 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
     from detent.sources.wiki.settings import WikiSettings
 
     sources = opened.store.sources
-    kept = {each.name: each for each in await sources.configured()}
-    before = WikiSettings.of(kept[name].settings) if name in kept and kept[name].type == "wiki" else None
-    others = [each.settings.get("contact") for each in kept.values() if each.type == "wiki"]
-    settings = _settings(session, before, given, next(filter(None, others), None))
+    kept = {each.name: each.settings for each in await sources.configured() if each.type == _TYPE}
+    settings = _settings(session, name, kept.get(name), given)
+    contact = _contact(session, settings, kept.values())
     if given["language"] is not None:
         await sources.require_language(given["language"])
-    found = await _seeds(settings, _wanted(given), opened)
+    found = await _seeds(replace(settings, contact=contact), _wanted(given), opened)
     for note in found.notes:
         session.say(note)
     if found.faults:
         raise DetentError("\n".join([*found.faults, "Nothing was added."]))
-    seeds = tuple(dict.fromkeys([*settings.seeds, *found.titles]))
-    if not seeds and settings.dump is None:
-        raise DetentError("A wiki needs something to begin with: --seed, --seeds-file, --category or --search.")
-    settings = replace(settings, seeds=seeds)
-    await sources.configure(name, "wiki", settings.as_data())
-    session.say(f"{_told(name, settings)} `detent run` loads them.")
+
+    def changed(before: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        """What is said now, added to what others may have said while the wiki was asked."""
+        settings = _settings(session, name, before, given)
+        seeds = tuple(dict.fromkeys([*settings.seeds, *found.titles]))
+        if not seeds and settings.dump is None:
+            raise DetentError("A wiki needs something to begin with: --seed, --seeds-file, --category or --search.")
+        return replace(settings, seeds=seeds, contact=settings.contact or contact).as_data()
+
+    written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
+    session.say(f"{_told(name, written)} `detent run` loads them.")
 
 
-def _settings(
-    session: Session, before: WikiSettings | None, given: Mapping[str, Any], known: str | None
-) -> WikiSettings:
+def _settings(session: Session, name: str, kept: Mapping[str, Any] | None, given: Mapping[str, Any]) -> WikiSettings:
     """What the source is to do: what is said now, and what was said before of all else."""
-    from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_same_wiki, is_wikimedia
+    from detent.sources.wiki.settings import WikiSettings
 
-    settings = before or WikiSettings()
-    said = {key: given[key] for key in ("depth", "target", "max_links", "index", "contact", "per_minute", "language")}
-    settings = replace(settings, **{key: value for key, value in said.items() if value is not None})
-    if before is not None and settings.depth < before.depth:
+    before = WikiSettings.of(kept) if kept is not None else WikiSettings()
+    said = {key: given[key] for key in ("depth", "target", "max_links", "contact", "per_minute", "language")}
+    settings = replace(before, **{key: value for key, value in said.items() if value is not None})
+    if kept is not None and settings.depth < before.depth:
         raise DetentError(f"The depth is {before.depth} already, and can only become greater.")
-    if given["dump"] is not None:
-        return replace(settings, dump=given["dump"].resolve(), cache=_cache(session), api=None)
-    if settings.dump is not None:
-        return settings
+    if given["dump"] is not None or settings.dump is not None:
+        return _of_dump(session, name, settings, given)
+    if given["index"] is not None:
+        raise click.UsageError(f"--index is for a dump, and {name} is a wiki that is asked over its API.")
+    return replace(settings, api=_api(before.api, given))
+
+
+def _of_dump(session: Session, name: str, settings: WikiSettings, given: Mapping[str, Any]) -> WikiSettings:
+    dump, index = (given[key].resolve() if given[key] is not None else None for key in ("dump", "index"))
+    if settings.api is not None:
+        raise DetentError(
+            f"The source is the wiki {settings.address}, and cannot be the dump {dump} too. {_ANOTHER_NAME}"
+        )
+    for option in ("api", "lang", "category", "search", "contact", "per_minute"):
+        if given[option]:
+            flag = f"--{option.replace('_', '-')}"
+            raise click.UsageError(f"{flag} is for a wiki that is asked over its API, and {name} is read from a dump.")
+    if dump is None:
+        return replace(settings, index=index or settings.index)
+    return replace(settings, dump=dump, index=index, cache=_cache(session))
+
+
+def _api(before: str | None, given: Mapping[str, Any]) -> str:
+    from detent.sources.wiki.settings import WIKIPEDIA, is_same_wiki
+
     if given["api"] and given["lang"]:
         raise click.UsageError("--api and --lang do not go together: each names a wiki.")
     wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
-    api = given["api"] or (wikipedia if given["lang"] else settings.api or wikipedia)
-    settings = replace(settings, api=api, contact=settings.contact or known or session.settings().wiki.contact)
-    if before is not None and before.api and not is_same_wiki(before.api, api):
-        raise DetentError(
-            f"The source is the wiki {before.address}, and cannot be {settings.address} too. Choose another name."
-        )
-    if is_wikimedia(settings.host) and not settings.contact:
-        settings = replace(settings, contact=_ask_for_contact(session))
-    return settings
+    api: str = given["api"] or (wikipedia if given["lang"] else before or wikipedia)
+    if before is not None and not is_same_wiki(before, api):
+        raise DetentError(f"The source is the wiki {masked(before)}, and cannot be {masked(api)} too. {_ANOTHER_NAME}")
+    return api
+
+
+def _contact(session: Session, settings: WikiSettings, others: Iterable[Mapping[str, Any]]) -> str | None:
+    """Who asks: as is said, or was said of this wiki or another one. Where it is needed, a person is asked."""
+    from detent.sources.wiki.settings import is_wikimedia
+
+    if settings.contact or settings.dump is not None:
+        return settings.contact
+    known = next(filter(None, (each.get("contact") for each in others)), None)
+    known = known or session.settings().wiki.contact
+    return known or (_ask_for_contact(session) if is_wikimedia(settings.host) else None)
 
 
 def _ask_for_contact(session: Session) -> str:
@@ -150,8 +182,6 @@ async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> S
     if not wanted:
         return seeding.Seeds()
     if settings.dump is not None:
-        if wanted.categories or wanted.searches:
-            raise DetentError("A dump can be asked neither for categories nor to search. Give --seed or --seeds-file.")
         return seeding.from_dump(dump_of(settings), wanted)
     pace.keep(opened.store.pacing)
     async with client_of(settings, user_agent(settings.contact), patient=True) as client:

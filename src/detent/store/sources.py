@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,14 +12,15 @@ from psycopg.types.json import Jsonb
 from detent.configuration.masking import masked
 from detent.errors import SourceConflict
 from detent.store.database import Database, fetch
-from detent.store.kinds import refuse_removed, unknown
+from detent.store.kinds import LOCK, refuse_removed, unknown
 from detent.store.values import check_key
 
 IMPORTED = "imported"
 """The type of a source that came from a file: nothing is done for it but to embed what waits for that."""
 
-
 _ADDRESS = "api"
+
+Change = Callable[[Mapping[str, Any] | None], Mapping[str, Any]]
 
 
 class Origin(NamedTuple):
@@ -56,15 +57,24 @@ class Sources:
 
     async def configure(self, source: str, type_: str, settings: Mapping[str, Any]) -> None:
         """Keep what a source of one of Detent's own types is to do, in place of what was kept."""
+        await self.reconfigure(source, type_, lambda _: settings)
+
+    async def reconfigure(self, source: str, type_: str, change: Change) -> Mapping[str, Any]:
+        """Keep what `change` makes of the settings of a source, None if there are none; returns them. Two who change
+        the same do it one after the other."""
         check_key("the source's name", source)
-        parameters = {"name": source, "type": type_, "settings": Jsonb(dict(settings))}
         async with self._database.transaction() as connection:
+            await fetch(connection, "lock_lifecycles", {"lock": LOCK})
             await refuse_removed(connection, source)
+            kept = {(row.name, row.type): row.settings for row in await fetch(connection, "configured_sources")}
+            settings = change(kept.get((source, type_)))
+            parameters = {"name": source, "type": type_, "settings": Jsonb(dict(settings))}
             if not await fetch(connection, "configure_source", parameters):
                 raise SourceConflict(
                     f"There is a source {source!r} already, and it is none of the type {type_!r}. Choose another name, "
                     f"or remove it first: {shlex.join(['detent', 'remove', source])}"
                 )
+        return settings
 
     async def configured(self) -> list[Configured]:
         """The sources of Detent's own types, by name."""
