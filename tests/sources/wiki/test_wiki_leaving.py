@@ -1,15 +1,11 @@
-"""What leaves the graph when a page is an article no longer, what comes to it when it is one at last, and which
-categories are kept apart from what is shown."""
+"""What leaves the graph when a page is an article no longer, and what comes to it when it is one at last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.wiki import dumps
-from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import WikiServer
 
 import detent
@@ -106,23 +102,3 @@ def test_what_was_missing_stays_out_while_there_is_no_room_for_it(database: str,
                     db.run(wait=False)
                     assert states()["Mouse"] == "discovered"
     assert set(states().values()) == {"processed"}
-
-
-def test_a_category_is_hidden_by_its_page_or_by_a_template_on_it(database: str, tmp_path: Path) -> None:
-    pages = [
-        DumpedPage("Owl", "[[Category:A]][[Category:B]][[Category:C]][[Category:D]][[Category:E]]"),
-        DumpedPage("Category:A", "__HIDDENCAT__", 14),
-        DumpedPage("Category:B", "{{Tracking}}", 14),
-        DumpedPage("Category:C", "<nowiki>__HIDDENCAT__</nowiki>", 14),
-        DumpedPage("Category:D", "{{Old tracking|x}}", 14),
-        DumpedPage("Template:Tracking", "<includeonly>__HIDDENCAT__</includeonly>", 10),
-        DumpedPage("Template:Old tracking", redirect="Template:Tracking", namespace=10),
-    ]
-    path = dumps.write(tmp_path, pages)
-    settings = WikiSettings(dump=path, cache=tmp_path / "cache", seeds=("Owl",), depth=0)
-    with detent.open(database=database, sources=make("wiki", settings.as_data())) as db:
-        db.run(wait=False)
-        [found] = db.graph.find("Owl", label="Article")
-        owl = db.graph.node(found.id)
-    assert owl.properties["hidden_categories"] == ["A", "B", "D"]
-    assert owl.properties["categories"] == ["C", "E"]

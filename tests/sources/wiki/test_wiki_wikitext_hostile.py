@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from detent.sources.wiki.site import Site
-from detent.sources.wiki.wikitext import Article, parse
+from detent.sources.wiki.wikitext import Article, parse, transclusion
 from detent.sources.wiki.wikitext.marks import cleaned
 from detent.sources.wiki.wikitext.markup import Reader
 from detent.sources.wiki.wikitext.titles import Titles
@@ -99,6 +99,17 @@ def strings(article: Article) -> list[str]:
 @given(texts)
 def test_any_text_is_read(text: str) -> None:
     check(parse(text, SITE))
+
+
+TAGS = ("<noinclude>", "</noinclude>", "<includeonly>", "</includeonly>", "<onlyinclude>", "</onlyinclude>", "{{A}}")
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES + TAGS) | st.just("__TOC__"), max_size=40).map("".join))
+def test_any_template_is_read(text: str) -> None:
+    given_to_pages = transclusion.given(text, SITE)
+    assert given_to_pages.switches <= {"TOC"}
+    assert all(name.isprintable() for name in given_to_pages.templates)
 
 
 def steps(text: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
@@ -18,11 +18,12 @@ from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
+from detent.sources.wiki.hidden import HiddenCategories
 from detent.sources.wiki.manners import client_of, hold
 from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, TEMPLATES, Site
+from detent.sources.wiki.site import ARTICLES, Site
 from detent.sources.wiki.wikitext import parse
 
 Hidden = Callable[[Sequence[str]], frozenset[str]]
@@ -32,7 +33,6 @@ ARTICLES_IN, OTHERWISE = "processed", "loaded"
 
 _KEPT_PAGES = 200
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
-_HIDES = "HIDDENCAT"
 
 
 class Articles:
@@ -194,10 +194,9 @@ class ByDump:
     """Articles out of a dump."""
 
     def __init__(self, settings: WikiSettings, dump: Dump) -> None:
-        self._articles = Articles(settings, self._hidden_of if settings.seeds else None)
+        # where all of a dump is taken, nobody asks: it would be to read most of it many times
+        self._articles = Articles(settings, HiddenCategories(dump).among if settings.seeds else None)
         self._dump = dump
-        self._hides: dict[str, bool] = {}
-        """Of categories, and of templates on their pages, whether they say that a category is hidden."""
 
     def load(self, items: Sequence[Item]) -> list[Outcome]:
         outcomes = {item.id: known for item in items if (known := self._articles.as_it_was(item)) is not None}
@@ -210,29 +209,6 @@ class ByDump:
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
         """How these titles stand in the dump, which may be another one than they were read from."""
         return {title: _standing_of(answer) for title, answer in self._dump.find(titles).items()}
-
-    def _hidden_of(self, categories: Sequence[str]) -> frozenset[str]:
-        """Those categories that a wiki does not show to readers. Where all of a dump is taken, nobody asks: it would be
-        to read most of it many times."""
-        titles = {name: f"{self._dump.site().own_names[CATEGORIES]}:{name}" for name in categories}
-        self._look_up(titles.values(), self._hides_itself)
-        return frozenset(name for name, title in titles.items() if self._hides[title])
-
-    def _hides_itself(self, page: Page) -> bool:
-        """Whether the page of a category says that it is hidden, or a template that it is made with."""
-        site = self._dump.site()
-        article = parse(page.text, site)
-        if _HIDES in article.switches:
-            return True
-        templates = [f"{site.own_names[TEMPLATES]}:{name}" for name in article.templates]
-        self._look_up(templates, lambda template: f"__{_HIDES}__" in template.text)
-        return any(self._hides[title] for title in templates)
-
-    def _look_up(self, titles: Iterable[str], hides: Callable[[Page], bool]) -> None:
-        if unknown := [title for title in titles if title not in self._hides]:
-            for title, answer in self._dump.find(unknown).items():
-                page = answer.page if isinstance(answer, Moved) else answer
-                self._hides[title] = isinstance(page, Page) and hides(page)
 
 
 def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Outcome:

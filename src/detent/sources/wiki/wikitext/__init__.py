@@ -12,5 +12,6 @@ no input takes more than a time that grows with its length.
 
 from detent.sources.wiki.wikitext.article import Article, Link, Section
 from detent.sources.wiki.wikitext.parsing import parse
+from detent.sources.wiki.wikitext.transclusion import Given, given
 
-__all__ = ["Article", "Link", "Section", "parse"]
+__all__ = ["Article", "Given", "Link", "Section", "given", "parse"]

@@ -47,6 +47,11 @@ def plain(text: str, shown: Sequence[str]) -> tuple[str, frozenset[str]]:
     return _finished(arranged(text), shown), frozenset(switches)
 
 
+def switches_in(text: str) -> frozenset[str]:
+    """The switches that stand anywhere in a text."""
+    return frozenset(switch for switch in _SWITCH.findall(text) if switch.isupper())
+
+
 def words(text: str, shown: Sequence[str]) -> str:
     """A few words without marks, on one line."""
     return " ".join(_finished(_unmarked(text), shown).replace(BREAK, " ").split())

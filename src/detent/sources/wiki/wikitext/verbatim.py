@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from detent.sources.wiki.wikitext.marks import BREAK, KEPT, KEPT_END, NOTHING
 
@@ -30,26 +30,36 @@ def _left_out(content: str) -> str:
     return ""
 
 
+_INCLUDED, _NOT_INCLUDED = "includeonly", "noinclude"
+
 _SHOWN: dict[str, Callable[[str], str]] = {
     "nowiki": decoded,
     "pre": lambda content: decoded(_block(content)),
     **dict.fromkeys(("source", "syntaxhighlight"), _block),
     **dict.fromkeys(("math", "chem", "ce"), str.strip),
-    **dict.fromkeys(
-        ("categorytree", "dynamicpagelist", "gallery", "graph", "hiero", "imagemap", "includeonly"), _left_out
-    ),
+    **dict.fromkeys(("categorytree", "dynamicpagelist", "gallery", "graph", "hiero", "imagemap", _INCLUDED), _left_out),
     **dict.fromkeys(("inputbox", "mapframe", "maplink", "score", "section", "templatedata", "timeline"), _left_out),
-    "templatestyles": _left_out,
+    **dict.fromkeys(("templatestyles", _NOT_INCLUDED), _left_out),
 }
 """The tags, and what is shown of their content."""
 
-_OPENING = re.compile(rf"<(?:!--|((?i:{'|'.join(_SHOWN)}))(?=[\s/>])([^<>]*)>)")
+
+def _openings(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"<(?:!--|((?i:{'|'.join(names)}))(?=[\s/>])([^<>]*)>)")
+
+
+_OPENING = _openings(name for name in _SHOWN if name != _NOT_INCLUDED)
+_OPENING_IN_TEMPLATE = _openings(name for name in _SHOWN if name != _INCLUDED)
 _CLOSINGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _SHOWN}
 
 
-def set_aside(text: str) -> tuple[str, list[str]]:
-    """The text without comments and with a mark for each of these tags; and what is shown in place of the marks."""
-    found = _OPENING.search(text)
+def set_aside(text: str, *, template: bool = False) -> tuple[str, list[str]]:
+    """The text without comments and with a mark for each of these tags; and what is shown in place of the marks.
+
+    `template`: it is that of a template, where other pages are made with it.
+    """
+    opening = _OPENING_IN_TEMPLATE if template else _OPENING
+    found = opening.search(text)
     if found is None:
         return text, []
     taken = _Taken(text)
@@ -58,7 +68,7 @@ def set_aside(text: str) -> tuple[str, list[str]]:
             taken.comment(found)
         else:
             taken.tag(found, found[1].lower())
-        found = _OPENING.search(text, taken.end)
+        found = opening.search(text, taken.end)
     return taken.rest(), taken.shown
 
 
@@ -94,14 +104,16 @@ class _Taken:
         self.end = end
 
     def tag(self, found: re.Match[str], name: str) -> None:
-        """Set aside what is in a tag. One that is never closed is text."""
+        """Set aside what is in a tag. One that is never closed is text, but for what other pages are not to be given:
+        that goes to the end."""
         end = found.end()
         if found[2].endswith("/"):
             self._take(found.start())
             self._pieces.append(NOTHING)
         elif name in self._unclosed or (closing := _CLOSINGS[name].search(self._text, end)) is None:
             self._unclosed.add(name)
-            self._take(end)
+            self._take(found.start() if name == _NOT_INCLUDED else end)
+            end = len(self._text) if name == _NOT_INCLUDED else end
         else:
             self._take(found.start())
             self._pieces.append(f"{KEPT}{len(self.shown)}{KEPT_END}")
