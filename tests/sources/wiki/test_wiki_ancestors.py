@@ -2,76 +2,34 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from tests.sources.wiki.expanding import Expansion, expanded, fetched, until, web
 from tests.sources.wiki.server import WikiServer
 
 import detent
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.source import make
 
 Query = Callable[..., list[Any]]
-
-RUN = """
-import json, sys
-import detent
-from detent.sources.wiki.source import make
-with detent.open(database=sys.argv[1], sources=make("wiki", json.loads(sys.argv[2]))) as db:
-    db.run()
-"""
-
-
-def web(number: int, seed: int = 1) -> dict[str, str]:
-    """Pages that link to each other, with sections and categories."""
-    chance = random.Random(seed)
-    names = [f"Page {each}" for each in range(number)]
-    return {
-        name: f"The lead of {name}.\n== Links ==\n"
-        + " ".join(f"[[{other}]]" for other in chance.sample(names, 3))
-        + f"\n==== Deep ====\nDeep in {name}.\n[[Category:Of {chance.randrange(5)}]]"
-        for name in names
-    }
-
-
-def started(database: str, settings: WikiSettings) -> subprocess.Popen[bytes]:
-    """An expansion in a process of its own."""
-    command = [sys.executable, "-c", RUN, database, json.dumps(settings.as_data())]
-    environment = {**os.environ, "DETENT_WORKER_LEASE_SECONDS": "5", "DETENT_WORKER_POLL_SECONDS": "0.2"}
-    return subprocess.Popen(command, start_new_session=True, env=environment)
-
-
-def killed(process: subprocess.Popen[bytes]) -> None:
-    """The process and all that it started, without a word."""
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def expanded(database: str, settings: WikiSettings) -> str:
-    with detent.open(database=database, sources=make("wiki", settings.as_data())) as db:
-        db.run()
-        return db.graph.digest().digest
+Start = Callable[..., Expansion]
 
 
 def test_killed_again_and_again_it_ends_as_if_undisturbed(
-    database: str, make_database: Callable[[], str], query: Query
+    database: str, make_database: Callable[[], str], start: Start, query: Query
 ) -> None:
     """ANCESTORS 1, 2, 10 and 34: nothing is lost, nothing is half there, and no link to what comes later."""
     chance = random.Random(7)
     with WikiServer(web(150)) as wiki:
         settings = WikiSettings(api=wiki.api, seeds=("Page 0",), depth=9)
         for _ in range(5):
-            running = started(database, settings)
-            time.sleep(chance.uniform(0.3, 1.5))
-            killed(running)
+            asked, running = len(wiki.requests), start(settings, max_attempts=50)
+            until(lambda: len(wiki.requests) > asked + 1 or running.ended)  # noqa: B023  called here
+            time.sleep(chance.uniform(0.0, 0.2))
+            running.kill()
         assert expanded(database, settings) == expanded(make_database(), settings)
     half = query(
         "SELECT item.key FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article' AND state = 'processed' "
@@ -80,29 +38,24 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
     assert half == []
 
 
-def test_two_that_expand_one_graph_fetch_each_article_once(database: str, query: Query) -> None:
+def test_two_that_expand_one_graph_fetch_each_article_once(start: Start, query: Query) -> None:
     """ANCESTORS 1, 2 and 13: what one has claimed, the other leaves alone."""
     with WikiServer(web(200)) as wiki:
         settings = WikiSettings(api=wiki.api, seeds=("Page 0",), depth=9)
-        both = [started(database, settings) for _ in range(2)]
-        assert [process.wait(120) for process in both] == [0, 0]
-        asked = Counter(
-            title
-            for each in wiki.requests
-            if "revisions" in each.parameters.get("prop", "")
-            for title in each.parameters["titles"].split("|")
-        )
+        both = [start(settings) for _ in range(2)]
+        assert [each.end() for each in both] == [0, 0]
+        asked = fetched(wiki)
     loaded = query("SELECT count(*) AS count FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
     assert len(asked) == loaded[0].count > 150
     # depths may be found out late, and an article is then asked what it links to, but not fetched again
     assert set(asked.values()) == {1}
 
 
-def test_two_that_expand_one_graph_load_no_more_than_the_target(database: str, query: Query) -> None:
+def test_two_that_expand_one_graph_load_no_more_than_the_target(start: Start, query: Query) -> None:
     with WikiServer(web(300)) as wiki:
         settings = WikiSettings(api=wiki.api, seeds=("Page 0",), depth=9, target=120)
-        both = [started(database, settings) for _ in range(2)]
-        assert [process.wait(120) for process in both] == [0, 0]
+        both = [start(settings) for _ in range(2)]
+        assert [each.end() for each in both] == [0, 0]
     articles = query("SELECT state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
     counts = Counter(row.state for row in articles)
     assert counts["processed"] == 120
