@@ -60,11 +60,13 @@ class Boundaries:
         """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room."""
         for known in kinds:
             kind = await self._kinds.by_id(known.id)
-            if kind.bounds.most is None or (await self._look(kind, [state])).ready >= limit:
+            asked = {"kind": kind.id, "state": state, "limit": limit}
+            if kind.bounds.most is None or (await self._database.fetch("ready", asked))[0].count >= limit:
                 continue
             async with self._database.transaction() as connection:
-                seen = await _settle_room(connection, kind, [state])
-                if (number := min(seen.room, limit - seen.ready)) > 0:
+                room = await _settle_room(connection, kind)
+                [ready] = await fetch(connection, "ready", asked)
+                if (number := min(room, limit - ready.count)) > 0:
                     await _let_in_next(connection, kind, state, number)
 
     async def admit(self, ids: Sequence[int]) -> None:
@@ -73,13 +75,13 @@ class Boundaries:
         for number in sorted({row.kind_id for row in rows}):
             kind = await self._kinds.by_id(number)
             async with self._database.transaction() as connection:
-                room = max(0, (await _settle_room(connection, kind)).room)
+                room = max(0, await _settle_room(connection, kind))
                 chosen = [row.id for row in rows if row.kind_id == number][:room]
                 await fetch(connection, "let_in", {"ids": chosen})
 
     async def shut_out(self, kind: Kind, states: Sequence[str]) -> int:
         """How many items of a kind are held back in these states for which there is no room."""
-        seen = await self._look(kind, states, counted=True)
+        [seen] = await self._database.fetch("room", _asked(kind, states))
         return int(seen.held_back - max(0, min(seen.room, seen.held_back)))
 
     async def draw_nearer(self) -> bool:
@@ -101,9 +103,6 @@ class Boundaries:
         await self._items.hold_each(ids, drawn)
         await self._database.fetch("forget_wishes", {"ids": ids})
         return True
-
-    async def _look(self, kind: Kind, states: Sequence[str], *, counted: bool = False) -> Any:
-        return (await self._database.fetch("room", _asked(kind, states, counted=counted)))[0]
 
 
 def _frontier(before: Bounds, bounds: Bounds) -> int | None:
@@ -146,19 +145,18 @@ async def _let_in_next(connection: Connection, kind: Kind, state: str, limit: in
     return len(ids)
 
 
-async def _settle_room(connection: Connection, kind: Kind, states: Sequence[str] = ()) -> Any:
+async def _settle_room(connection: Connection, kind: Kind) -> int:
     """How much room there is, which only this transaction fills until it ends."""
     await hold_kinds(connection, [kind.id])
     await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": kind.id})
-    return (await fetch(connection, "room", _asked(kind, states)))[0]
+    return int((await fetch(connection, "room", _asked(kind)))[0].room)
 
 
-def _asked(kind: Kind, states: Sequence[str] = (), *, counted: bool = False) -> dict[str, Any]:
+def _asked(kind: Kind, states: Sequence[str] = ()) -> dict[str, Any]:
     lifecycle = kind.lifecycle
     return {
         "kind": kind.id,
         "working": sorted(lifecycle.working),
         "waiting": sorted(lifecycle.waiting),
         "asked": list(states),
-        "counted": counted,
     }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,13 @@ KEPT = "SELECT token FROM lease WHERE now() > claimed_at + duration AND deadline
 """Leases that were renewed: without it they would have run out by now."""
 
 
+PATIENT = """
+from detent.sources.wiki.client import Client
+Client.__init__.__kwdefaults__["timeout_seconds"] = 300.0
+"""
+"""Lets a wiki be waited for as long as a test takes, on whatever machine."""
+
+
 def states(query: Query) -> dict[str, str]:
     return {row.key: row.state for row in query(ARTICLES)}
 
@@ -59,7 +67,7 @@ def of(wiki: WikiServer, seeds: Sequence[str], **more: Any) -> WikiSettings:
 def unanswered(wiki: WikiServer, start: Start, seeds: Sequence[str], **options: Any) -> Expansion:
     """An expansion that has asked for its seeds, and is not answered."""
     wiki.fail_next(ANSWERED, STALLED)
-    begun = start(of(wiki, seeds), **options)
+    begun = start(of(wiki, seeds), first=PATIENT, **options)
     wiki.wait_for_requests(2)
     return begun
 
@@ -100,7 +108,7 @@ def test_a_move_that_there_is_not_is_refused_and_nothing_is_written(database: st
         expanded(database, of(wiki, ["Zoo"], depth=1, target=2))
         before = len(wiki.requests)
         wiki.fail_next(ANSWERED, STALLED)
-        other = start(of(wiki, ["Zoo"], depth=1, target=3))
+        other = start(of(wiki, ["Zoo"], depth=1, target=3), first=PATIENT)
         until(lambda: len(wiki.requests) == before + 2)
         found = states(query)
         assert found == {
@@ -268,3 +276,51 @@ def test_an_article_that_kills_its_worker_fails_and_its_neighbours_are_loaded(
     [failure] = query("SELECT trouble, message FROM failure")
     assert failure.trouble == "worker_died"
     assert "died or lost its lease while it held the item (attempt 3 of 3)" in failure.message
+
+
+FRONTIER = 20_000
+ROWS_READ = """
+SELECT (SELECT sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname IN ('item', 'place'))
+       + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relname IN ('item', 'place')) AS count
+"""
+CONNECTED = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'detent'"
+
+
+def rows_read(query: Query) -> int:
+    """How many rows were ever read of the large tables, by those who have gone: it is told then."""
+    until(lambda: not query(CONNECTED))
+    return int(query(ROWS_READ)[0].count)
+
+
+@pytest.fixture
+def frontier(database: str, query: Query) -> Iterator[WikiSettings]:
+    """An expansion that has loaded as much as it was to load, and knows of many more titles."""
+    pages = {"Hub": " ".join(f"[[Near {number}]]" for number in range(30))}
+    with WikiServer(pages | {f"Near {number}": "Here." for number in range(30)}) as wiki:
+        settings = of(wiki, ["Hub"], depth=1, target=1)
+        expanded(database, settings)
+        with detent.open(database=database) as db:
+            db.add("wiki", "Article", [NewItem(f"Title {number}", "Article", 1) for number in range(FRONTIER)])
+        query("VACUUM ANALYZE")
+        yield settings
+
+
+def test_an_expansion_does_not_read_all_that_it_knows_of(frontier: WikiSettings, start: Start, query: Query) -> None:
+    """ANCESTORS 12: claiming scanned all items, and so did counting, twice per loop."""
+    before = rows_read(query)
+    assert start(replace(frontier, target=21)).end() == 0
+    assert rows_read(query) - before < FRONTIER / 10
+    assert Counter(states(query).values()) == {"processed": 21, "discovered": FRONTIER + 10}
+
+
+def test_claiming_does_not_read_all_that_waits(frontier: WikiSettings, database: str, query: Query) -> None:
+    """ANCESTORS 12: where all was let in, as it is after much has changed."""
+    query("UPDATE item SET not_before = '-infinity' WHERE not_before = held_back()")
+    query("UPDATE place SET not_before = '-infinity' WHERE not_before = held_back()")
+    query("VACUUM ANALYZE")
+    before = rows_read(query)
+    with detent.open(database=database) as db:
+        manager = WorkQueueManager(db)
+        claimed = manager.claim_work(batch_size=50)
+        assert manager.get_queue_stats()["claimed"] == len(claimed) == 50
+    assert rows_read(query) - before < FRONTIER / 10

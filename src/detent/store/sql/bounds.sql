@@ -60,24 +60,30 @@ RETURNING item_id;
 -- Items of a kind are let in by one at a time, so that the count of those that are in is right.
 SELECT pg_advisory_xact_lock(%(lock)s, %(kind)s);
 
+-- name: ready
+-- How many items that wait in a state can be claimed at once, of so many at most.
+SELECT count(*)::integer AS count FROM (
+    SELECT FROM place
+    WHERE kind_id = %(kind)s AND state = %(state)s AND not_before = '-infinity' LIMIT %(limit)s
+) AS ready;
+
 -- name: room
--- How many items of a kind may still be let in; how many of those that wait in some states can be claimed, up to a
--- thousand; and, if asked for, how many of them are held back.
-SELECT coalesce(kind.most, 2147483647) - (
-           (SELECT coalesce(sum(count), 0) FROM tally
-            WHERE kind_id = kind.id AND state <> ALL (%(waiting)s::text[])
-              AND (state = kind.most_state OR state = ANY (%(working)s::text[])))
-           + (SELECT count(*) FROM place
-              WHERE kind_id = kind.id AND state = ANY (%(waiting)s::text[]) AND not_before < held_back())
-       )::integer AS room,
-       (SELECT count(*)::integer FROM (
-            SELECT FROM place
-            WHERE kind_id = kind.id AND state = ANY (%(asked)s::text[]) AND not_before = '-infinity' LIMIT 1000
-        ) AS ready) AS ready,
-       (SELECT count(*)::integer FROM place
-        WHERE %(counted)s AND kind_id = kind.id AND state = ANY (%(asked)s::text[])
-          AND not_before = held_back()) AS held_back
-FROM kind WHERE id = %(kind)s;
+-- How many items of a kind may still be let in, and how many of those that wait in some states are held back: all but
+-- those that are in. There may be very many of them, and they are not looked at.
+SELECT coalesce(kind.most, 2147483647) - (tallied.inside + let_in.count)::integer AS room,
+       (tallied.asked - let_in.asked)::integer AS held_back
+FROM kind
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(count) FILTER (WHERE state <> ALL (%(waiting)s::text[])
+                                         AND (state = kind.most_state OR state = ANY (%(working)s::text[]))), 0) AS inside,
+           coalesce(sum(count) FILTER (WHERE state = ANY (%(asked)s::text[])), 0) AS asked
+    FROM tally WHERE kind_id = kind.id
+) AS tallied
+CROSS JOIN LATERAL (
+    SELECT count(*) AS count, count(*) FILTER (WHERE state = ANY (%(asked)s::text[])) AS asked FROM place
+    WHERE kind_id = kind.id AND state = ANY (%(waiting)s::text[]) AND not_before < held_back()
+) AS let_in
+WHERE kind.id = %(kind)s;
 
 -- name: next_to_let_in
 -- Items that are held back in one state, those first that come first.
