@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -13,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
+from tests.processes import kill
 
 Result = subprocess.CompletedProcess[str]
 
@@ -72,7 +71,7 @@ class Project:
         try:
             out, err = process.communicate(timeout=_PATIENCE_SECONDS)
         finally:
-            _kill(process)
+            kill(process)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
     def add(self, seeds: Sequence[str], *place: str, depth: int = 3) -> None:
@@ -97,7 +96,7 @@ class Project:
                 process.wait(patience_seconds)
             return process.poll() is None
         finally:
-            _kill(process)
+            kill(process)
             process.communicate()
 
     def result(self) -> Expansion:
@@ -133,17 +132,3 @@ class Project:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill a process and all that it started, some of which are in sessions of their own. It is stopped first, so that
-    it starts no more of them meanwhile."""
-    if process.poll() is not None:
-        return
-    process.send_signal(signal.SIGSTOP)
-    started = psutil.Process(process.pid).children(recursive=True)
-    process.kill()
-    for each in started:
-        with suppress(psutil.NoSuchProcess):
-            each.kill()
-    psutil.wait_procs(started, timeout=_PATIENCE_SECONDS)

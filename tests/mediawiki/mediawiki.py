@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+from tests.processes import kill
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 
@@ -22,6 +23,7 @@ from detent.sources.wiki.site import CANONICAL
 PLACE = Path("/usr/share/mediawiki")
 PACKAGES = ("mediawiki", "php-cli", "php-sqlite3", "php-mbstring", "php-xml", "php-intl")
 _PHP = shutil.which("php") or ""
+_COMMAND = (_PHP, "-d", "display_errors=0")  # what PHP complains of would stand in answers and dumps
 _NEEDED = frozenset({"pdo_sqlite", "mbstring", "xml", "xmlreader", "intl"})
 
 NAMESPACES = dict(CANONICAL) | {4: "Almanac", 5: "Almanac talk"}
@@ -29,6 +31,7 @@ NAMESPACES = dict(CANONICAL) | {4: "Almanac", 5: "Almanac talk"}
 # Nothing is kept from one request to the next and no work is put off, so that what was written is answered at once. The
 # machine does not lose power meanwhile, so that nothing need wait for its disk.
 _SETTINGS = """
+$wgServer = 'http://' . ( $_SERVER['HTTP_HOST'] ?? '127.0.0.1' );
 $wgMetaNamespace = 'Almanac';
 $wgNamespaceAliases['Alm'] = NS_PROJECT;
 $wgNamespaceAliases['Picture_book'] = NS_FILE;
@@ -58,9 +61,8 @@ class MediaWiki:
     def __init__(self, pages: Sequence[DumpedPage]) -> None:
         self._pages = pages
         self._folder = Path(tempfile.mkdtemp(prefix="detent-mediawiki-"))
-        self._port = _free_port()
         self._server: subprocess.Popen[bytes] | None = None
-        self.api = f"http://127.0.0.1:{self._port}/api.php"
+        self.api = ""
 
     def __enter__(self) -> Self:
         try:
@@ -101,7 +103,7 @@ class MediaWiki:
 
     def _install(self) -> None:
         options = {"dbtype": "sqlite", "dbpath": self._folder, "dbname": "owlwiki", "confpath": self._folder}
-        options |= {"server": f"http://127.0.0.1:{self._port}", "scriptpath": "", "pass": "a password for nobody"}
+        options |= {"server": "http://127.0.0.1", "scriptpath": "", "pass": "a password for nobody"}
         self._maintain("install", *(f"--{name}={value}" for name, value in options.items()), "Owl", "Admin")
         with (self._folder / "LocalSettings.php").open("a") as settings:
             settings.write(_SETTINGS)
@@ -115,43 +117,55 @@ class MediaWiki:
 
     def _maintain(self, script: str, *arguments: str, written: str = "") -> bytes:
         """Run one of the wiki's own scripts; returns what it put out."""
-        command = [_PHP, str(PLACE / "maintenance" / f"{script}.php"), *arguments]
+        command = [*_COMMAND, str(PLACE / "maintenance" / f"{script}.php"), *arguments]
         ran = subprocess.run(command, input=written.encode(), capture_output=True, check=False, env=self._environment())
         assert ran.returncode == 0, f"{script} failed: {(ran.stdout[-2000:] + ran.stderr[-2000:]).decode()}"
         return ran.stdout
 
     def _environment(self) -> dict[str, str]:
-        settings = self._folder / "LocalSettings.php"
-        found = {**os.environ, "PHP_CLI_SERVER_WORKERS": str(_WORKERS)}
-        return {**found, "MW_CONFIG_FILE": str(settings)} if settings.exists() else found
+        """With settings and temporary files of its own, whatever other wiki the machine has, and whoever has run these
+        tests before: the names of those files are the same for everyone."""
+        own = {"MW_CONFIG_FILE": self._folder / "LocalSettings.php", "TMPDIR": self._folder}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("MW_")}
+        return inherited | {"PHP_CLI_SERVER_WORKERS": str(_WORKERS)} | {name: str(path) for name, path in own.items()}
 
     def _serve(self) -> None:
-        with (self._folder / "server.log").open("wb") as log:
+        """Serve on a port that is free. If another takes it before PHP does, PHP ends; then on the next."""
+        log = self._folder / "server.log"
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._is_served():
+            said = log.read_text(errors="replace")[-2000:] if log.exists() else ""
+            assert time.monotonic() < deadline, f"PHP does not serve: {said}"
+            if self._server is None or self._server.poll() is not None:
+                self._start(_free_port(), log)
+            time.sleep(0.05)
+
+    def _start(self, port: int, log: Path) -> None:
+        self.api = f"http://127.0.0.1:{port}/api.php"
+        with log.open("ab") as written:
             self._server = subprocess.Popen(
-                [_PHP, "-S", f"127.0.0.1:{self._port}", "-t", str(PLACE)],
+                [*_COMMAND, "-S", f"127.0.0.1:{port}", "-t", str(PLACE)],
                 env=self._environment(),
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=written,
+                stderr=written,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        while not self._answers():
-            said = (self._folder / "server.log").read_text(errors="replace")
-            assert self._server.poll() is None and time.monotonic() < deadline, f"PHP does not serve: {said[-2000:]}"
-            time.sleep(0.05)
+
+    def _is_served(self) -> bool:
+        """Whether it is answered, and not by somebody else."""
+        return self._server is not None and self._answers() and self._server.poll() is None
 
     def _answers(self) -> bool:
         try:
             return "query" in self.ask(meta="siteinfo")
-        except httpx.TransportError:
+        except (httpx.TransportError, ValueError):
             return False
 
     def _end(self) -> None:
         """Leave neither a process nor a file behind."""
         if self._server is not None:
-            os.killpg(self._server.pid, 9)
-            self._server.wait()
+            kill(self._server)
         shutil.rmtree(self._folder)
 
 

@@ -10,10 +10,10 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
+from tests.processes import family, kill
 from tests.sources.wiki.server import WikiServer
 
 import detent
@@ -63,18 +63,12 @@ class Expansion:
 
     def vanish(self) -> None:
         """Kill the keeper too, so that nobody is left to give anything back."""
-        everyone = self._everyone()
-        for each in everyone:
-            each.suspend()
-        for each in everyone:
-            each.kill()
-        psutil.wait_procs(everyone, PATIENCE_SECONDS)
-        self._process.wait()
+        kill(self._process)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
         """Let it and its keeper stand still meanwhile, as if their machine was out of reach."""
-        everyone = self._everyone()
+        everyone = family(self._process)
         for each in everyone:
             each.suspend()
         try:
@@ -82,14 +76,6 @@ class Expansion:
         finally:
             for each in everyone:
                 each.resume()
-
-    def _everyone(self) -> list[psutil.Process]:
-        """All its processes that are there; none, if it has ended."""
-        with suppress(psutil.NoSuchProcess):
-            if self._process.poll() is None:
-                process = psutil.Process(self._process.pid)
-                return [process, *process.children(recursive=True)]
-        return []
 
 
 def expanded(database: str, settings: WikiSettings) -> str:
