@@ -24,7 +24,7 @@ test: setup ## all tests
 	$(BIN)/pytest -n 3 --dist worksteal
 
 test-mediawiki: setup ## the wiki source against a real MediaWiki, which has to be installed
-	$(BIN)/pytest --override-ini tmp_path_retention_policy=none tests/mediawiki
+	$(BIN)/pytest --override-ini tmp_path_retention_policy=failed tests/mediawiki
 
 check: setup ## format, lint, types, import direction and all tests
 	$(BIN)/ruff format --check .

@@ -94,10 +94,12 @@ class Project:
                     time.sleep(0.005)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(patience_seconds)
-            return process.poll() is None
+            ended = process.poll() is not None
         finally:
             kill(process)
-            process.communicate()
+            _, said = process.communicate()
+        assert not ended or process.returncode in (0, 1), said
+        return not ended
 
     def result(self) -> Expansion:
         """What has become of it."""

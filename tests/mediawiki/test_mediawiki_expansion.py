@@ -98,7 +98,7 @@ def test_killed_over_and_over_it_comes_to_the_same_graph(
     project = make_project()
     project.add(SEEDS, *places[way])
     kills = 0
-    while project.run_and_kill(project.progress() + chance.randrange(50, 300), chance.uniform(0, 0.1)):
+    while project.run_and_kill(project.progress() + chance.randrange(20, 100), chance.uniform(0, 0.1)):
         kills += 1
     assert kills >= FEWEST_KILLS
     project.result().require(expanded(way))

@@ -30,7 +30,7 @@ Query = Callable[..., list[Any]]
 Start = Callable[..., Expansion]
 
 ANSWERED = Failing()
-NAMES = tuple(f"Page {number:02}" for number in range(65))
+NAMES = tuple(f"Page {number:03}" for number in range(165))
 PAGES = {name: f"About {name}." for name in NAMES}
 FIRST, LAST = NAMES[:5], NAMES[-10:]
 
@@ -73,15 +73,15 @@ def unanswered(wiki: WikiServer, start: Start, seeds: Sequence[str], **options: 
 
 
 def crowded(wiki: WikiServer, start: Start, database: str, query: Query) -> Expansion:
-    """An expansion that waits for the answers to two requests, for five titles and for fifty; for another ten of those
-    that it has claimed, it has still to ask."""
+    """An expansion that waits for the answers to two requests, for five titles and for fifty, and is about to send two
+    more; of those that it has claimed, ten are not even begun."""
     begun = unanswered(wiki, start, FIRST)
     wiki.fail_next(STALLED)
     with detent.open(database=database) as db:
         db.add("wiki", "Article", [NewItem(name, "Article") for name in NAMES[5:]])
     wiki.wait_for_requests(1)
     until(lambda: Counter(states(query).values())["claimed"] == len(NAMES))
-    assert set(fetched(wiki)) == set(NAMES) - set(LAST)
+    assert set(fetched(wiki)) == set(NAMES[:55])
     return begun
 
 
@@ -160,7 +160,7 @@ def test_articles_that_wait_their_turn_are_not_taken_away(database: str, start: 
     with WikiServer(PAGES) as wiki:
         slow = crowded(wiki, start, database, query)
         other = start(of(wiki, FIRST))
-        until(lambda: len(query(KEPT)) == 3)
+        until(lambda: len(query(KEPT)) == len(query("SELECT token FROM lease")) > 1)
         wiki.release()
         assert [slow.end(), other.end()] == [0, 0]
         assert fetched(wiki) == dict.fromkeys(NAMES, 1)
@@ -180,7 +180,7 @@ def test_who_has_lost_articles_learns_it_asks_for_no_more_of_them_and_writes_non
         assert sorted(taken) == sorted(NAMES)
         until(lambda: "The lease of 10 items was lost before they were begun" in slow.said)
         wiki.release()
-        until(lambda: slow.said.count("items were lost to another worker") in (1, 2))
+        until(lambda: slow.said.count("items were lost to another worker") > 0)
         assert query("SELECT item_id FROM node") == []
         for title in taken:
             manager.update_heartbeat(title)
@@ -266,13 +266,13 @@ def test_an_article_that_kills_its_worker_fails_and_its_neighbours_are_loaded(
     start: Start, query: Query, tmp_path: Path, way: str
 ) -> None:
     """ANCESTORS 11: it was claimed again for ever."""
-    pages = PAGES | {"Page 30": "It is deadly."}
+    pages = PAGES | {"Page 030": "It is deadly."}
     dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in pages.items()])
     with WikiServer(pages) as wiki:
         ways = {"api": of(wiki, NAMES), "dump": WikiSettings(dump=dump, cache=tmp_path / "cache", seeds=NAMES, depth=0)}
         ends = [start(ways[way], first=DEADLY).end() for _ in range(4)]
     assert ends == [-signal.SIGKILL, -signal.SIGKILL, -signal.SIGKILL, 0]
-    assert states(query) == dict.fromkeys(NAMES, "processed") | {"Page 30": "failed"}
+    assert states(query) == dict.fromkeys(NAMES, "processed") | {"Page 030": "failed"}
     [failure] = query("SELECT trouble, message FROM failure")
     assert failure.trouble == "worker_died"
     assert "died or lost its lease while it held the item (attempt 3 of 3)" in failure.message
