@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from detent.store.texts import index
 from detent.store.texts.lexemes import Occurrences, read
-from detent.store.texts.vocabulary import Vocabulary, words_in
+from detent.store.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Query, Shelf
@@ -82,10 +82,9 @@ def test_a_text_has_the_lexemes_of_its_words(
 ) -> None:
     vocabulary = Vocabulary()
     for some in (first, second):
-        counted = [words_in(text) for text in some]
-        unknown = vocabulary.unknown(counted)
-        vocabulary.learn(unknown, vectors(query, language, [word.decode() for word in unknown]))
-        found = vocabulary.occurrences(counted)
+        spelled = vocabulary.spell(some)
+        vocabulary.learn(vectors(query, language, [word.decode() for word in vocabulary.unknown]))
+        found = vocabulary.occurrences(spelled)
         assert lines(found) == lines(read(vectors(query, language, some)))
         assert len(found.term) == len(lines(found))
 

@@ -34,7 +34,7 @@ from detent.store.texts.blocks import (
     to_bits,
 )
 from detent.store.texts.lexemes import Occurrences, read
-from detent.store.texts.vocabulary import MOST_WORDS, Vocabulary, words_in
+from detent.store.texts.vocabulary import MOST_WORDS, Vocabulary
 
 LOCK = 0x0DE7E27_10
 MOST_BYTES = 1 << 24
@@ -130,12 +130,12 @@ class TextIndex:
         vocabulary = self._vocabularies[language]
         if len(vocabulary) > MOST_WORDS:
             vocabulary = self._vocabularies[language] = Vocabulary()
-        counted = await asyncio.to_thread(lambda: [words_in(text) for text in texts])
-        if unknown := vocabulary.unknown(counted):
+        spelled = await asyncio.to_thread(vocabulary.spell, texts)
+        if unknown := vocabulary.unknown:
             asked = {"language": language, "words": arrays.texts(word.decode() for word in unknown)}
             rows = await fetch_binary(connection, "word_vectors", asked)
-            await asyncio.to_thread(vocabulary.learn, unknown, [row.vector for row in rows])
-        return await asyncio.to_thread(vocabulary.occurrences, counted)
+            await asyncio.to_thread(vocabulary.learn, [row.vector for row in rows])
+        return await asyncio.to_thread(vocabulary.occurrences, spelled)
 
     async def _bury(self, connection: Connection, texts: set[int]) -> None:
         """Mark texts dead. One that is in no block was gone before it was indexed."""

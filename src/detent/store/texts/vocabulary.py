@@ -1,13 +1,15 @@
 """What PostgreSQL makes of words, asked once for each: nearly all that is in a new text was in one before.
 
 It reads some five megabytes of text in a second. None of its lexemes reaches over white space, nor over the signs
-that `apart` takes out, so the lexemes of a text are those of the words between them, as often as each word occurs.
+that `apart` takes out, so the lexemes of a text are those of the words between them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,71 +21,61 @@ MOST_WORDS = 200_000
 _APART = bytes.maketrans(b'./<>,()[]{}"', b" " * 12)
 """Signs between words: what `apart` takes out, and some that are part of no lexeme, so that fewer words differ."""
 
-_NONE = np.zeros(0, np.int64)
 
+class Spelled(NamedTuple):
+    """Texts as the numbers of their words, one after the other, and how many words each text has."""
 
-def words_in(text: str) -> Counter[bytes]:
-    """How often each word occurs in a text."""
-    return Counter(text.encode().translate(_APART).split())
+    words: Integers
+    lengths: Integers
 
 
 class Vocabulary:
-    """The lexemes of words under one configuration. Lexemes have numbers; word n has those from `first[n]` on."""
+    """The lexemes of words under one configuration. Words and lexemes have numbers; word n has the lexemes from
+    `first[n]` on, each as often as it is in the word."""
 
     def __init__(self) -> None:
-        self._words: dict[bytes, int] = {}
+        self._words: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
         self._terms: dict[bytes, int] = {}
         self._first = np.zeros(1, np.int64)
-        self._term, self._times = _NONE, _NONE
+        self._term = np.zeros(0, np.int64)
 
     def __len__(self) -> int:
         return len(self._words)
 
-    def unknown(self, texts: Iterable[Counter[bytes]]) -> list[bytes]:
-        """The words of texts that are yet to be learned."""
-        return list(set().union(*texts) - self._words.keys())
+    def spell(self, texts: Sequence[str]) -> Spelled:
+        """Number the words of texts, also those that are yet to be learned."""
+        split = [text.encode().translate(_APART).split() for text in texts]
+        lengths = np.array([len(words) for words in split], np.int64)
+        numbers = map(self._words.__getitem__, itertools.chain.from_iterable(split))
+        return Spelled(np.fromiter(numbers, np.int64, int(lengths.sum())), lengths)
 
-    def learn(self, words: Sequence[bytes], vectors: Sequence[bytes]) -> None:
-        """Take up new words, and the vectors that PostgreSQL makes of them."""
+    @property
+    def unknown(self) -> list[bytes]:
+        """The words that are yet to be learned, in the order of their numbers."""
+        return list(itertools.islice(self._words, len(self._first) - 1, None))
+
+    def learn(self, vectors: Sequence[bytes]) -> None:
+        """Learn the unknown words, by the vectors that PostgreSQL makes of them."""
         found = read(vectors)
         order = np.argsort(found.text, kind="stable")
         numbers = np.array([self._terms.setdefault(term, len(self._terms)) for term in found.terms], np.int64)
-        counts = np.bincount(found.text, minlength=len(words))
+        counts = np.bincount(found.text, found.times, len(vectors)).astype(np.int64)
+        self._term = np.concatenate([self._term, np.repeat(numbers[found.term[order]], found.times[order])])
         self._first = np.concatenate([self._first, self._first[-1] + np.cumsum(counts)])
-        self._term = np.concatenate([self._term, numbers[found.term[order]]])
-        self._times = np.concatenate([self._times, found.times[order]])
-        self._words |= zip(words, range(len(self._words), len(self._words) + len(words)), strict=True)
 
-    def occurrences(self, texts: Sequence[Counter[bytes]]) -> Occurrences:
+    def occurrences(self, spelled: Spelled) -> Occurrences:
         """The lexemes of texts, whose words are all known."""
-        words = sum(map(len, texts))
-        word = np.fromiter(self._numbers(texts), np.int64, words)
-        times = np.fromiter((many for text in texts for many in text.values()), np.int64, words)
-        text = np.repeat(np.arange(len(texts)), [len(each) for each in texts])
-        lexemes = self._first[word + 1] - self._first[word]
-        place = _ranges(self._first[word], lexemes)
-        term, text, times = self._term[place], np.repeat(text, lexemes), np.repeat(times, lexemes) * self._times[place]
-        return used(list(self._terms), *_summed(term, text, times, len(texts)))
-
-    def _numbers(self, texts: Sequence[Counter[bytes]]) -> Iterator[int]:
-        for text in texts:
-            yield from map(self._words.__getitem__, text)
+        first = self._first[spelled.words]
+        counts = self._first[spelled.words + 1] - first
+        texts = max(len(spelled.lengths), 1)
+        text = np.repeat(np.repeat(np.arange(len(spelled.lengths)), spelled.lengths), counts)
+        lines = np.sort(self._term[_ranges(first, counts)] * texts + text)
+        begins = np.flatnonzero(np.diff(lines, prepend=-1))
+        times = np.minimum(np.diff(begins, append=len(lines)), MOST_TIMES)
+        return used(list(self._terms), lines[begins] // texts, lines[begins] % texts, times)
 
 
 def _ranges(first: Integers, counts: Integers) -> Integers:
     """The numbers of all ranges, one after the other: so many from each first on."""
-    ends = np.cumsum(counts)
-    shift: Integers = np.repeat(first - (ends - counts), counts)
+    shift: Integers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     return np.arange(len(shift)) + shift
-
-
-def _summed(term: Integers, text: Integers, times: Integers, texts: int) -> tuple[Integers, Integers, Integers]:
-    """One line for each lexeme of a text, which may have come by several words."""
-    key = term * texts + text
-    order = np.argsort(key)
-    key = key[order]
-    begins = np.flatnonzero(np.diff(key, prepend=-1))
-    if not len(begins):
-        return _NONE, _NONE, _NONE
-    total = np.minimum(np.add.reduceat(times[order], begins), MOST_TIMES)
-    return key[begins] // texts, key[begins] % texts, total
