@@ -62,15 +62,12 @@ def in_processes(conninfo: str, work: Callable[..., None], *given: Any, processe
 def on_processors(server: str, number: int | None) -> Iterator[None]:
     """Keep the server, and all processes that are started in the block, on so many processors; None for all."""
     held = [psutil.Process(), *_processes_of(server)] if number is not None else []
-    everywhere = [process.cpu_affinity() for process in held]
+    everywhere = sorted(os.sched_getaffinity(0))
     try:
-        for process in held:
-            process.cpu_affinity(sorted(os.sched_getaffinity(0))[:number])
+        _keep_on(everywhere[:number], held)
         yield
     finally:
-        for process, before in zip(held, everywhere, strict=True):
-            with suppress(psutil.NoSuchProcess):
-                process.cpu_affinity(before)
+        _keep_on(everywhere, held)
 
 
 def find(conninfo: str, job: Job, meet: Meet) -> None:
@@ -126,6 +123,12 @@ def _processes_of(server: str) -> list[psutil.Process]:
             return []
         parent = psutil.Process(connection.info.backend_pid).parent()
         return [parent, *parent.children()]
+
+
+def _keep_on(processors: list[int], held: list[psutil.Process]) -> None:
+    for process in held:
+        with suppress(psutil.NoSuchProcess):  # some that the server has come and go
+            process.cpu_affinity(processors)
 
 
 def _processor(process: int | None) -> float:
