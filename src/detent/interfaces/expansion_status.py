@@ -93,5 +93,8 @@ async def _status(store: Store, kind: Kind, counted: Sequence[Tally]) -> Expansi
 
 
 async def _depths(store: Store, kind: Kind, states: Sequence[str]) -> dict[str, float]:
+    """Mean depths; none where a source takes all there is, whose articles have an order and no depth."""
+    if kind.bounds.state is not None and kind.bounds.depth is None:
+        return {}
     parameters = {"kind": kind.id, "states": list(states), "limit": COUNTED}
     return {row.state: row.depth for row in await store.database.fetch("depths", parameters)}

@@ -20,6 +20,8 @@ from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.site import ARTICLES
 
 _CACHE = ".detent-cache"
+_PAGES_AT_ONCE = 100
+"""As many pages as stand together in a stream of a dump, which is unpacked as a whole."""
 _TITLES_AT_ONCE = 50
 _BATCHES_AT_ONCE = 4
 """As many as are under way in one process: while some are fetched, others are parsed and written."""
@@ -34,22 +36,22 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     source = partial(Source, name, lifecycles, language=given.language, bounds=bounds, versions=versions)
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
-        handlers = [_handler(by_client.load, concurrency=_BATCHES_AT_ONCE)]
+        handlers = [_handler(by_client.load, _TITLES_AT_ONCE, concurrency=_BATCHES_AT_ONCE)]
         return source(handlers, _seeds(given), close=by_client.close, refresh={ARTICLE: by_client.standing})
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
-    handlers = [_handler(by_dump.load, concurrency=1, computes=True)]
+    handlers = [_handler(by_dump.load, _PAGES_AT_ONCE, concurrency=1, computes=True)]
     discover = _seeds(given) if given.seeds else _all_of(dump)
     return source(handlers, discover, refresh={ARTICLE: by_dump.standing})
 
 
-def _handler(function: Function, *, concurrency: int, computes: bool = False) -> Handler:
+def _handler(function: Function, batch_size: int, *, concurrency: int, computes: bool = False) -> Handler:
     return Handler(
         "claimed",
         function,
         label=ARTICLE,
         batch=True,
-        batch_size=_TITLES_AT_ONCE,
+        batch_size=batch_size,
         concurrency=concurrency,
         reads="links",
         computes=computes,
@@ -74,4 +76,9 @@ def _seeds(given: WikiSettings) -> Callable[[], Iterator[NewItem]]:
 
 
 def _all_of(dump: Dump) -> Callable[[], Iterator[NewItem]]:
-    return lambda: (NewItem(each.title, ARTICLE) for each in dump.titles() if each.namespace == ARTICLES)
+    """All articles of a dump. They are loaded in its order, so that what is unpacked together is read together."""
+    return lambda: (
+        NewItem(each.title, ARTICLE, place // _PAGES_AT_ONCE)
+        for place, each in enumerate(dump.titles())
+        if each.namespace == ARTICLES
+    )
