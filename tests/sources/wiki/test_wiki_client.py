@@ -387,3 +387,9 @@ def test_the_server_can_tell_the_members_of_a_category_as_pages() -> None:
                 break
     assert titles == ["Cat", "Dog", "Talk:Cat"]
     assert isinstance(answer["query"]["pages"][0]["lastrevid"], int)
+
+
+async def test_a_wiki_is_asked_once_of_itself_by_all_who_want_to_know(wiki: WikiServer, client: Client) -> None:
+    sites = await asyncio.gather(*[client.site() for _ in range(4)])
+    assert len(wiki.requests) == 1
+    assert all(site is sites[0] for site in sites)

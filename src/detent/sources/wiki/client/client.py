@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
 import unicodedata
@@ -76,6 +77,7 @@ class Client:
         self._connection = Connection(api, agent, turn, again, timeout_seconds=timeout_seconds)
         self._warnings: dict[str, None] = {}
         self._site: Site | None = None
+        self._asking_for_site = asyncio.Lock()
         self._marks: bool | None = None
         self._titles_at_once = TITLES_AT_ONCE
 
@@ -98,14 +100,15 @@ class Client:
         self._site, self._marks, self._titles_at_once = other._site, other._marks, other._titles_at_once
 
     async def site(self) -> Site:
-        """How the wiki spells titles. It is asked once. From then on, a page without the mark of a disambiguation page
-        is known to be none, if the wiki marks them."""
-        if self._site is None:
-            info: dict[str, Any] = {}
-            async for answer in self._answers(_SITE):
-                info |= answer.get("query") or {}
-            with self._understanding():
-                self._site, self._marks = read_site(info), marks_disambiguation(info)
+        """How the wiki spells titles. It is asked once, however many want to know. From then on, a page without the
+        mark of a disambiguation page is known to be none, if the wiki marks them."""
+        async with self._asking_for_site:
+            if self._site is None:
+                info: dict[str, Any] = {}
+                async for answer in self._answers(_SITE):
+                    info |= answer.get("query") or {}
+                with self._understanding():
+                    self._site, self._marks = read_site(info), marks_disambiguation(info)
         if self._site is None:
             raise self._connection.failure("tells nothing of itself, as a MediaWiki would", Trouble.MALFORMED)
         return self._site
