@@ -181,7 +181,8 @@ def _figures(megabytes: float, alone: float, found: dict[Way, Ingested]) -> Iter
     yield Figure("dump: the handler alone, processor per article", alone * 1e3, "ms")
     scaling = "dump: two processes on two processors ÷ one on one"
     yield at_least(SCALING, scaling, on_one.seconds / on_two.seconds, "times")
-    yield at_least(SCALING, "dump: two processes ÷ one, on all processors", one.seconds / two.seconds, "times")
+    # No goal: where there are two processors, one process and the server it works with keep most of both busy.
+    yield Figure("dump: two processes ÷ one, on all processors", one.seconds / two.seconds, "times")
 
 
 @contextmanager
