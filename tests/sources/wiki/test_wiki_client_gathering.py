@@ -96,7 +96,7 @@ def test_a_title_leads_where_its_redirects_lead(pages: dict[str, str], title: st
     answer = ask(made(pages), [title])[title]
     if at in passed[:-1]:
         assert isinstance(answer, Absent)
-        assert answer.trouble is Trouble.MALFORMED
+        assert answer.trouble is Trouble.REJECTED
         assert " → ".join(passed) in answer.reason
     elif at not in pages:
         assert isinstance(answer, Absent)

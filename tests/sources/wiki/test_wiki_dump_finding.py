@@ -110,7 +110,7 @@ def test_a_text_that_speaks_of_redirects_is_none(dump: Dump) -> None:
     ("asked", "loop"), [("A", "A → B → C → B"), ("B", "B → C → B"), ("Self", "Self → Self"), ("self", "Self → Self")]
 )
 def test_a_redirect_loop_is_told_with_its_titles(dump: Dump, asked: str, loop: str) -> None:
-    assert _one(dump, asked) == Absent(f"{asked!r} is in a redirect loop: {loop}.", Trouble.MALFORMED)
+    assert _one(dump, asked) == Absent(f"{asked!r} is in a redirect loop: {loop}.", Trouble.REJECTED)
 
 
 def test_a_redirect_to_what_is_not_there_says_so(dump: Dump) -> None:
@@ -121,7 +121,7 @@ def test_a_redirect_to_what_is_not_there_says_so(dump: Dump) -> None:
 def test_a_chain_without_end_is_left(tmp_path: Path) -> None:
     pages = [DumpedPage(f"Step {number}", redirect=f"Step {number + 1}") for number in range(200)]
     dump = Dump(dumps.write(tmp_path, [*pages, DumpedPage("Step 200", "End.")]), tmp_path / "cache")
-    assert _one(dump, "Step 0") == Absent("'Step 0' leads through more than 50 redirects.", Trouble.MALFORMED)
+    assert _one(dump, "Step 0") == Absent("'Step 0' leads through more than 50 redirects.", Trouble.REJECTED)
     assert isinstance(_one(dump, "Step 151"), Moved)
 
 

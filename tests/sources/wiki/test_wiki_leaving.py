@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sources.wiki import dumps
+from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import WikiServer
 
 import detent
+from detent.errors import DiscoveryFailed
 from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.source import make
 
@@ -46,6 +50,8 @@ def refreshed(database: str) -> Callable[..., None]:
         ("{{Disambiguation}} An [[Owl]] or something else.", False),
         ("__DISAMBIG__ An [[Owl]] or something else.", True),
         ("#REDIRECT [[Help:Nightly]]", True),
+        ("#REDIRECT [[Bat]]", True),
+        ("#REDIRECT [[de:Eule]]", True),
     ],
 )
 def test_an_article_that_becomes_none_leaves_the_graph(
@@ -55,6 +61,33 @@ def test_an_article_that_becomes_none_leaves_the_graph(
         refreshed(wiki, lambda: wiki.edit("Bat", text))
     kept = {row.title for row in query("SELECT title FROM node")}
     assert kept == {"Owl", "Mouse", "Nightly"}
+
+
+def test_an_article_comes_back_that_led_in_a_circle_for_a_while(refreshed: Callable[..., None], query: Query) -> None:
+    with WikiServer(PAGES) as wiki:
+        refreshed(wiki, lambda: wiki.edit("Bat", "#REDIRECT [[Bat]]"))
+        refreshed(wiki, lambda: wiki.edit("Bat", "It flies again."))
+    [bat] = query("SELECT state FROM item WHERE key = 'Bat'")
+    assert bat.state == "processed"
+
+
+def test_an_article_stays_that_cannot_be_read_because_its_dump_is_damaged(
+    database: str, query: Query, tmp_path: Path
+) -> None:
+    pages = [DumpedPage(f"Owl {number}", f"Text {number * 7919}. " * 30) for number in range(30)]
+    path = dumps.write(tmp_path, pages, per=10)
+    settings = WikiSettings(dump=path, cache=tmp_path / "cache").as_data()
+    with detent.open(database=database, sources=make("wiki", settings)) as db:
+        db.run(wait=False)
+    data = path.read_bytes()
+    middle = len(data) // 2
+    path.write_bytes(data[:middle] + bytes(30) + data[middle + 30 :])
+    with detent.open(database=database, sources=make("wiki", settings)) as db:
+        with pytest.raises(DiscoveryFailed, match=r"told of 20 items.*damaged"):
+            db.refresh()
+        db.run(wait=False)
+    states = query("SELECT DISTINCT state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+    assert [row.state for row in states] == ["processed"]
 
 
 @pytest.mark.parametrize("gone", ["Night bird", "Mouse"])

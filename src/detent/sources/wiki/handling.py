@@ -10,6 +10,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeGuard
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
 from detent.lifecycle import Trouble
@@ -55,7 +56,7 @@ class Articles:
                 return self._loaded(item, answer, site)
             case Moved():
                 return self._moved(item, answer, site)
-            case Absent() if answer.trouble is Trouble.NOT_FOUND:
+            case Absent() if answer.trouble in (Trouble.NOT_FOUND, Trouble.REJECTED):
                 return _no_article(item, answer.reason, answer.trouble, MISSING)
             case Absent():
                 return Failed(answer.reason, answer.trouble)
@@ -207,8 +208,14 @@ class ByDump:
         return [outcomes[item.id] for item in items]
 
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
-        """How these titles stand in the dump, which may be another one than they were read from."""
-        return {title: _standing_of(answer) for title, answer in self._dump.find(titles).items()}
+        """How these titles stand in the dump, which may be another one than they were read from. Where it is damaged,
+        it does not tell."""
+        answers = self._dump.find(titles)
+        damaged = {title: answer.reason for title, answer in answers.items() if _is_damaged(answer)}
+        standing = {title: _standing_of(answer) for title, answer in answers.items() if title not in damaged}
+        if damaged:
+            raise PartlyTold(next(iter(damaged.values())), standing)
+        return standing
 
 
 def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Outcome:
@@ -223,6 +230,10 @@ def _standing(revision: Revision) -> str:
     if revision.missing:
         return MISSING
     return _moved_to(revision.moved_to) if revision.moved_to else str(revision.id)
+
+
+def _is_damaged(answer: Answer) -> TypeGuard[Absent]:
+    return isinstance(answer, Absent) and answer.trouble is Trouble.MALFORMED
 
 
 def _standing_of(answer: Answer) -> str:

@@ -39,7 +39,8 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """There is no such page, or none that can be had."""
+    """There is no such page, or none that can be had. What is there and no article, such as a redirect in a circle, is
+    rejected; of what cannot be read, the trouble is another one."""
 
     reason: str
     trouble: Trouble = Trouble.NOT_FOUND

@@ -68,7 +68,7 @@ class Gathered:
         way = self._way(asked)
         if way.circle:
             circle = " → ".join(way.titles)
-            return Found(asked, absent=Absent(f"It is a redirect in a loop: {circle}.", Trouble.MALFORMED))
+            return Found(asked, absent=Absent(f"It is a redirect in a loop: {circle}.", Trouble.REJECTED))
         last = way.titles[-1]
         if (wiki := self._wikis.get(last)) is not None:
             where = f"It redirects to {last}, a page" if way.redirects else "It is a page"

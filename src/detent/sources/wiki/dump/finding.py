@@ -37,7 +37,7 @@ class _Way:
             self.answer = Absent(before + found.reason, found.trouble)
         elif found.title in self.passed:
             loop = " → ".join([*self.passed, found.title])
-            self.answer = Absent(f"{self.asked!r} is in a redirect loop: {loop}.", Trouble.MALFORMED)
+            self.answer = Absent(f"{self.asked!r} is in a redirect loop: {loop}.", Trouble.REJECTED)
         else:
             self._pass(found)
 
@@ -49,7 +49,7 @@ class _Way:
             self.answer = Moved(page.redirect, page.fragment)
         elif len(self.passed) > MOST_REDIRECTS:
             reason = f"{self.asked!r} leads through more than {MOST_REDIRECTS} redirects."
-            self.answer = Absent(reason, Trouble.MALFORMED)
+            self.answer = Absent(reason, Trouble.REJECTED)
         else:
             self.next, self.fragment = page.redirect, page.fragment
 
