@@ -146,6 +146,14 @@ def test_links_are_filtered_and_added_once(db: detent.Detent) -> None:
     assert discovery.article_exists("Mathematics") == (False, None)
 
 
+@pytest.mark.parametrize(
+    "prefix",
+    ["Wikipedia", "Help", "Template", "Category", "Portal", "Talk", "User", "MediaWiki", "Special", "File", "Image"],
+)
+def test_links_to_the_namespaces_that_the_document_names_are_left_out(db: detent.Detent, prefix: str) -> None:
+    assert LinkDiscovery(db).discover_links("Owl", [f"{prefix}:Owls"], current_depth=0) == 0
+
+
 @pytest.fixture
 def linked(query: Query) -> Callable[[str], list[tuple[str, str]]]:
     """What an article links to, in order, and the kind of each link, if it was told."""

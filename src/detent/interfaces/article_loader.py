@@ -27,6 +27,8 @@ from detent.store.steering import Remark
 from detent.worker.names import worker_name
 
 _LEASE_SECONDS = 300.0
+_WIKIPEDIA = Site(names={"Wikipedia": 4, "Wikipedia talk": 5, "Portal": 100, "Portal talk": 101})
+"""The document's wiki, the English Wikipedia, as far as its namespaces go."""
 
 
 class ArticleLoader:
@@ -129,12 +131,13 @@ class ArticleLoader:
 
 
 class LinkDiscovery:
-    """Finds new articles in the links of others."""
+    """Finds new articles in the links of others. `site` tells the namespaces of another wiki than the document's:
+    `WikipediaAPIClient(…).site()`."""
 
     def __init__(self, db: Detent, source: str = "wiki", site: Site | None = None) -> None:
         self._db = db
         self._source = source
-        self._site = site or Site()
+        self._site = site or _WIKIPEDIA
         db.declare(source, LABEL, ARTICLE)
 
     def discover_links(self, source_title: str, links: Iterable[str], current_depth: int, max_depth: int = 2) -> int:
