@@ -243,6 +243,31 @@ def test_another_dump_takes_the_place_of_the_one_before_with_its_own_index(
     assert (source["settings"]["dump"], source["settings"]["index"]) == (str(newer), None)
 
 
+def test_a_dump_that_is_away_keeps_other_sources_from_nothing_and_costs_no_article_an_attempt(
+    said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer, dump: Path
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Heron")
+    said("add", "wiki", "old", "--dump", str(dump), "--seed", "Owl")
+    away = dump.rename(dump.with_name("away"))
+    told = said("run", "--no-wait")
+    assert "The source 'old' failed before it named an item" in told.stderr
+    assert f"There is no dump {dump}." in told.stderr
+    assert [each["key"] for each in document("items", "--state", "processed")["items"]] == ["Heron"]
+    away.rename(dump)
+    said("run")
+    assert "eats grain" in said("search", "grain").stdout
+
+
+@pytest.mark.usefixtures("plain")
+def test_what_is_no_dump_is_not_added(
+    said: Callable[..., Result], document: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "nothing").mkdir()
+    told = said("add", "wiki", "birds", "--dump", str(tmp_path / "nothing"))
+    assert "There is no dump in the folder" in told.stderr
+    assert document("sources")["sources"] == []
+
+
 @pytest.mark.usefixtures("plain")
 def test_wikimedias_wikis_want_a_contact(said: Callable[..., Result]) -> None:
     assert "--contact you@example.org" in said("add", "wiki", "ml", "--seed", "Machine learning").stderr

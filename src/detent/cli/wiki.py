@@ -179,10 +179,10 @@ async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> S
     from detent.sources.wiki.manners import client_of
     from detent.sources.wiki.source import dump_of, user_agent
 
-    if not wanted:
-        return seeding.Seeds()
     if settings.dump is not None:
         return seeding.from_dump(dump_of(settings), wanted)
+    if not wanted:
+        return seeding.Seeds()
     pace.keep(opened.store.pacing)
     async with client_of(settings, user_agent(settings.contact), patient=True) as client:
         return await seeding.from_wiki(client, wanted)

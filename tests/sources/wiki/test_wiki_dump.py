@@ -253,17 +253,17 @@ def test_parts_of_two_wikis_are_refused(tmp_path: Path, cache: Path) -> None:
         Dump(tmp_path, cache).find(["Owl"])
 
 
-def test_what_is_not_there_is_said_at_once(tmp_path: Path, cache: Path) -> None:
+def test_what_is_not_there_is_said_when_it_is_asked(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(DumpMissing, match=r"There is no dump .*nowhere\.xml"):
-        Dump(tmp_path / "nowhere.xml", cache)
+        Dump(tmp_path / "nowhere.xml", cache).site()
     with pytest.raises(DumpMissing, match="no dump in the folder"):
-        Dump(tmp_path, cache)
+        Dump(tmp_path, cache).site()
     path = dumps.write(tmp_path, PAGES)
     with pytest.raises(DumpMissing, match="There is no index"):
-        Dump(path, cache, tmp_path / "index.txt")
+        Dump(path, cache, tmp_path / "index.txt").site()
     folder = dumps.write(tmp_path, PAGES, "folder")
     with pytest.raises(DumpUnreadable, match="Leave it out"):
-        Dump(folder, cache, next(folder.glob("*index*")))
+        Dump(folder, cache, next(folder.glob("*index*"))).site()
 
 
 _LETTERS = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff")

@@ -148,7 +148,7 @@ def test_garbage_is_told_as_such(tmp_path: Path, cache: Path, content: bytes) ->
 def test_a_folder_in_the_place_of_a_part_is_no_part(tmp_path: Path, cache: Path) -> None:
     (tmp_path / "owlwiki.xml").mkdir()
     with pytest.raises(DumpMissing):
-        Dump(tmp_path, cache)
+        Dump(tmp_path, cache).site()
 
 
 def test_a_file_that_goes_away_is_missed_and_no_page_is_said_to_be_damaged(tmp_path: Path, cache: Path) -> None:

@@ -12,6 +12,7 @@ from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import AWAY, LAGGED, WikiServer, limited
 
 import detent
+from detent.errors import DiscoveryFailed
 from detent.sources.wiki import nodes
 from detent.sources.wiki.settings import WikiSettings, is_wikimedia
 from detent.sources.wiki.source import make
@@ -321,3 +322,17 @@ def test_a_wiki_that_is_away_for_long_costs_no_article_an_attempt(
     told = query("SELECT attempt, reason FROM journal WHERE to_state = 'discovered' AND reason <> 'changed'")
     assert len(told) >= 5
     assert {row.attempt for row in told} == {1}
+
+
+def test_a_dump_that_is_away_costs_no_article_an_attempt(database: str, query: Query, tmp_path: Path) -> None:
+    path = dumps.write(tmp_path, [DumpedPage("Owl", "It hunts.")])
+    source = make("wiki", WikiSettings(dump=path, seeds=("Owl",)).as_data())
+    with detent.open(database=database, sources=source) as db:
+        db.discover()
+    path.rename(tmp_path / "away")
+    again = make("wiki", WikiSettings(dump=path, seeds=("Owl",)).as_data())
+    with detent.open(database=database, sources=again) as db, pytest.raises(DiscoveryFailed, match="There is no dump"):
+        db.run(wait=False)
+    [owl] = query("SELECT item.state, attempt, message FROM item JOIN failure ON failure.item_id = item.id")
+    assert (owl.state, owl.attempt) == ("discovered", 0)
+    assert "There is no dump" in owl.message

@@ -17,7 +17,7 @@ from detent.lifecycle import Trouble
 from detent.sources.source import MISSING, PartlyTold
 from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
-from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.hidden import HiddenCategories
 from detent.sources.wiki.manners import client_of, hold
@@ -32,6 +32,7 @@ Hidden = Callable[[Sequence[str]], frozenset[str]]
 ARTICLES_IN, OTHERWISE = "processed", "loaded"
 """Where articles come to rest; and titles that turned out to be none, but only another name, or to be gone."""
 
+_AWAY_SECONDS = 60.0
 _KEPT_PAGES = 200
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
 
@@ -202,10 +203,19 @@ class ByDump:
     def load(self, items: Sequence[Item]) -> list[Outcome]:
         outcomes = {item.id: known for item in items if (known := self._articles.as_it_was(item)) is not None}
         due = [item for item in items if item.id not in outcomes]
-        answers = self._dump.find([item.key for item in due]) if due else {}
-        site = self._dump.site()
-        outcomes |= {item.id: self._articles.outcome(item, answers[item.key], site) for item in due}
+        if due:
+            outcomes |= self._read(due)
         return [outcomes[item.id] for item in items]
+
+    def _read(self, items: Sequence[Item]) -> dict[int, Outcome]:
+        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs."""
+        try:
+            answers = self._dump.find([item.key for item in items])
+            site = self._dump.site()
+            return {item.id: self._articles.outcome(item, answers[item.key], site) for item in items}
+        except (DumpMissing, CacheUnwritable) as error:
+            away = Retry(str(error), Trouble.RESOURCES, _AWAY_SECONDS, blameless=True)
+            return dict.fromkeys([item.id for item in items], away)
 
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
         """How these titles stand in the dump, which may be another one than they were read from. Where it is damaged,

@@ -41,7 +41,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
     handlers = [_handler(by_dump.load, _PAGES_AT_ONCE, concurrency=1, computes=True)]
-    discover = _seeds(given) if given.seeds else _all_of(dump)
+    discover = _seeds(given, dump) if given.seeds else _all_of(dump)
     return source(handlers, discover, refresh={ARTICLE: by_dump.standing})
 
 
@@ -71,8 +71,13 @@ def user_agent(contact: str | None) -> str:
     return f"{name} ({contact})" if contact else name
 
 
-def _seeds(given: WikiSettings) -> Callable[[], Iterator[NewItem]]:
-    return lambda: (NewItem(seed, ARTICLE) for seed in given.seeds)
+def _seeds(given: WikiSettings, dump: Dump | None = None) -> Callable[[], Iterator[NewItem]]:
+    def discover() -> Iterator[NewItem]:
+        if dump is not None:
+            dump.site()  # if it is away, that is told here, once, and not only of each article that waits for it
+        yield from (NewItem(seed, ARTICLE) for seed in given.seeds)
+
+    return discover
 
 
 def _all_of(dump: Dump) -> Callable[[], Iterator[NewItem]]:

@@ -26,17 +26,7 @@ class Dump:
     """
 
     def __init__(self, path: Path, cache: Path, index: Path | None = None) -> None:
-        found = parts.files(path)
-        if index is not None and not index.is_file():
-            raise DumpMissing(index, f"There is no index {index}. Correct the path, or leave it out.")
-        if index is not None and len(found) > 1:
-            raise DumpUnreadable(
-                f"The dump {path} has {len(found)} parts, and {index} can be the index of only one. Leave it out: the "
-                "index of each part is found beside it."
-            )
-        recent = Recent()
-        self._parts = [Part(each, cache, index, recent) for each in found]
-        self._path = path
+        self._path, self._cache, self._index = path, cache, index
 
     def site(self) -> Site:
         """How the wiki spells titles. A dump tells neither of other names of namespaces nor of other wikis."""
@@ -70,6 +60,20 @@ class Dump:
             if missing:
                 found |= part.find(missing)
         return found
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        """The files, looked for when something is asked: that they are away concerns nobody else."""
+        found, index = parts.files(self._path), self._index
+        if index is not None and not index.is_file():
+            raise DumpMissing(index, f"There is no index {index}. Correct the path, or leave it out.")
+        if index is not None and len(found) > 1:
+            raise DumpUnreadable(
+                f"The dump {self._path} has {len(found)} parts, and {index} can be the index of only one. Leave it "
+                "out: the index of each part is found beside it."
+            )
+        recent = Recent()
+        return [Part(each, self._cache, index, recent) for each in found]
 
     @cached_property
     def _site(self) -> Site:
