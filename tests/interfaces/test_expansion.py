@@ -135,6 +135,22 @@ def test_who_has_lost_the_claim_writes_nothing(db: detent.Detent, wiki: WikiServ
     assert query("SELECT item_id FROM node") == []
 
 
+@pytest.mark.parametrize("state", ["discovered", "claimed", "failed", "sleeping"])
+def test_an_article_is_not_loaded_to_a_state_that_loading_does_not_lead_to(
+    db: detent.Detent, wiki: WikiServer, query: Query, state: str
+) -> None:
+    loaded, reason = ArticleLoader(db, WikipediaAPIClient(wiki.api)).load_article("Statistics", expansion_state=state)
+    assert not loaded
+    assert state in (reason or "")
+    assert query("SELECT key FROM item") == []
+
+
+def test_who_loads_an_article_is_told_that_it_cannot_be_kept(db: detent.Detent, wiki: WikiServer) -> None:
+    loaded, reason = ArticleLoader(db, WikipediaAPIClient(wiki.api)).load_article("Statistics", category="x" * 5000)
+    assert not loaded
+    assert "5,000 bytes" in (reason or "")
+
+
 def test_links_are_filtered_and_added_once(db: detent.Detent) -> None:
     discovery = LinkDiscovery(db)
     links = ["Machine Learning", "machine_Learning", "Help:Contents", "List of owls", "Owl (disambiguation)", "", "x"]

@@ -15,7 +15,7 @@ from detent.errors import DetentError
 from detent.interfaces.wikipedia_client import WikipediaAPIClient
 from detent.interfaces.work_queue_manager import LABEL, WorkQueueManager
 from detent.knowledge import Done, Failed, Item, NewItem, Reference
-from detent.lifecycle import ARTICLE, PASSAGE
+from detent.lifecycle import ARTICLE, PASSAGE, Event
 from detent.sources.wiki import nodes
 from detent.sources.wiki.following import is_followed
 from detent.sources.wiki.handling import Articles
@@ -54,6 +54,7 @@ class ArticleLoader:
     ) -> tuple[bool, str | None]:
         """Load an article; returns whether that succeeded, and why not. `category` is put before its own categories."""
         try:
+            ARTICLE.path("claimed", Event.DONE, expansion_state, item=f"{self._source}/{LABEL}/{title}")
             outcome = self._outcome(title, category, expansion_depth)
             if isinstance(outcome, Failed):
                 return False, outcome.reason
@@ -96,7 +97,9 @@ class ArticleLoader:
         if item is None:
             return False, f"{title} is being worked on by somebody else."
         [receipt] = self.conn.settle([(item, done)])
-        return receipt.status is not Settled.LOST, None
+        if receipt.status is Settled.LOST:
+            return False, f"{title} was taken by somebody else meanwhile. Nothing was written."
+        return receipt.status is not Settled.REFUSED, receipt.reason
 
     def _tell_other_names(self, title: str, depth: int) -> None:
         """Of a claimed title that leads to this article, it is written that it is another name, and nothing else."""
