@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.sources.wiki.server import AWAY, LAGGED, WikiServer, limited
 import detent
 from detent.errors import DiscoveryFailed
 from detent.sources.wiki import nodes
+from detent.sources.wiki.dump import catalogue
 from detent.sources.wiki.settings import WikiSettings, is_wikimedia
 from detent.sources.wiki.source import make
 
@@ -124,6 +125,28 @@ def test_all_of_a_dump_is_taken_where_no_seeds_are_given(
     expand(dump=path, cache=tmp_path / "cache")
     taken = {key: f"{state.split()[0]} 0" for key, state in EXPECTED.items() if key != "Mouse"} | {"Trees": "failed 0"}
     assert {key: state for key, state in states().items() if key != "Mouse"} == taken
+
+
+def test_a_dump_that_is_cut_off_is_read_once_and_not_for_each_of_its_articles(
+    expand: Callable[..., detent.Report], query: Query, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [DumpedPage(f"Owl {number}", f"Owl {number}.") for number in range(120)]
+    path = dumps.write(tmp_path, pages, "multistream-bare", per=10)
+    path.write_bytes(path.read_bytes()[:-40])
+    made: list[Path] = []
+    truly = catalogue.make
+
+    def counted(place: Path, source: Path, pages: Iterable[catalogue.Pages]) -> catalogue.Catalogue:
+        made.append(place)
+        return truly(place, source, pages)
+
+    monkeypatch.setattr(catalogue, "make", counted)
+    with pytest.raises(DiscoveryFailed, match="it ends before its end"):
+        expand(dump=path, cache=tmp_path / "cache")
+    rows = query("SELECT state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
+    assert len(rows) >= 110
+    assert {row.state for row in rows} == {"failed"}
+    assert len(made) == 1
 
 
 def test_an_article_is_its_sections_links_and_categories(expand: Callable[..., detent.Report], database: str) -> None:

@@ -17,7 +17,7 @@ from detent.lifecycle import Trouble
 from detent.sources.source import MISSING, PartlyTold
 from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
-from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing
+from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing, DumpUnreadable
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.hidden import HiddenCategories
 from detent.sources.wiki.manners import client_of, hold
@@ -208,14 +208,17 @@ class ByDump:
         return [outcomes[item.id] for item in items]
 
     def _read(self, items: Sequence[Item]) -> dict[int, Outcome]:
-        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs."""
+        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs; and
+        where it cannot be read at all, it is not read again for each by itself."""
         try:
             answers = self._dump.find([item.key for item in items])
             site = self._dump.site()
             return {item.id: self._articles.outcome(item, answers[item.key], site) for item in items}
         except (DumpMissing, CacheUnwritable) as error:
-            away = Retry(str(error), Trouble.RESOURCES, _AWAY_SECONDS, blameless=True)
-            return dict.fromkeys([item.id for item in items], away)
+            outcome: Outcome = Retry(str(error), Trouble.RESOURCES, _AWAY_SECONDS, blameless=True)
+        except DumpUnreadable as error:
+            outcome = Failed(str(error), Trouble.MALFORMED)
+        return dict.fromkeys([item.id for item in items], outcome)
 
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
         """How these titles stand in the dump, which may be another one than they were read from. Where it is damaged,

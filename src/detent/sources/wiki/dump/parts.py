@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.dump import catalogue, forms, unpacking
+from detent.sources.wiki.dump import catalogue, forms, keeping, unpacking
 from detent.sources.wiki.dump.catalogue import Catalogue
-from detent.sources.wiki.dump.damage import DumpMissing
+from detent.sources.wiki.dump.damage import DumpDamaged, DumpMissing, DumpRefused, DumpUnreadable
 from detent.sources.wiki.dump.forms import Form
 from detent.sources.wiki.dump.markup import Reader, SiteInfo
 from detent.sources.wiki.dump.page import Dumped, Listed
@@ -62,6 +62,7 @@ class Part:
     def __init__(self, path: Path, cache: Path, listing: Path | None, recent: Recent) -> None:
         self.path = path
         self._cache, self._index, self._recent = cache, listing, recent
+        self._damage: tuple[str, DumpUnreadable] | None = None
 
     @cached_property
     def info(self) -> SiteInfo:
@@ -73,7 +74,15 @@ class Part:
 
     @cached_property
     def _catalogue(self) -> Catalogue:
-        return self._form.catalogue()
+        """Where each title stands. A file that is damaged is not read again to find that out, unless it has changed."""
+        stamp = keeping.name("damage", self.path)
+        if self._damage is not None and self._damage[0] == stamp:
+            raise self._damage[1].with_traceback(None)
+        try:
+            return self._form.catalogue()
+        except (DumpDamaged, DumpRefused) as error:
+            self._damage = stamp, error
+            raise
 
     def pages(self) -> Iterator[Dumped]:
         return Reader(self.path).pages(self._form.pieces())
