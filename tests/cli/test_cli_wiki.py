@@ -211,6 +211,19 @@ def test_what_is_only_for_wikis_that_are_asked_is_refused_of_a_dump(
     said: Callable[..., Result], document: Callable[..., Any], dump: Path, more: tuple[str, str]
 ) -> None:
     refused = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl", *more)
+@pytest.mark.parametrize("columns", [80, 120])
+def test_on_a_terminal_nothing_of_the_progress_is_cut_off(
+    terminal: Callable[..., Any], said: Callable[..., Result], dump: Path, columns: int
+) -> None:
+    said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl")
+    screen = terminal("run", COLUMNS=str(columns))
+    assert screen.end() == 0
+    assert "embedding" in screen.shown
+    assert "2 of 2" in screen.shown
+    assert "…" not in screen.shown
+    assert ("━" in screen.shown) is (columns == 120)
+
+
     assert refused.returncode != 0
     assert f"{more[0]} is for a wiki that is asked over its API, and birds is read from a dump." in refused.stderr
     assert document("sources")["sources"] == []

@@ -22,6 +22,11 @@ from detent.cli.progress import StageProgress
 
 LINE_SECONDS = 5.0
 
+_BAR, _AGAIN = "", "Again"
+_COLUMNS = ("Source", "Label", "Stage", "Done", _BAR, "Rate", "Left", _AGAIN, "Failed")
+_WIDE = 100
+"""Characters of a line that has room for a bar beside the numbers."""
+
 
 class Display(Protocol):
     def __enter__(self) -> Self: ...
@@ -147,27 +152,35 @@ class LiveDisplay:
             self._live.update(self._picture(), refresh=True)
 
     def _picture(self) -> RenderableType:
-        names = ("Source", "Label", "Stage", "Done", "", "Rate", "Left", "Again", "Failed")
-        shown = table(*names, numbers=["Done", "Rate", "Left", "Again"])
         stages = [stage for stage in self._stages if stage.total]
+        needless = {_BAR: not self._is_wide(), _AGAIN: not any(stage.again for stage in stages)}
+        names = [name for name in _COLUMNS if not needless.get(name)]
+        shown = table(*names, numbers=["Done", "Rate", "Left", _AGAIN])
         for stage in stages:
-            failed = Text(_failed(stage), style="red" if stage.failed or stage.failed_in_all else "")
-            shown.add_row(
-                plain(stage.source),
-                plain(stage.label),
-                stage.stage,
-                f"{number(stage.done)} of {number(stage.total)}",
-                ProgressBar(total=max(1, stage.total), completed=stage.done, width=20),
-                rate(stage),
-                duration(stage.left_seconds) if stage.left_seconds is not None else "",
-                number(stage.again) if stage.again else "",
-                failed,
-            )
+            cells = dict(zip(_COLUMNS, _cells(stage), strict=True))
+            shown.add_row(*(cells[name] for name in names))
         picture = shown if stages else Group()
         if self._ended:
             return picture
         running = f"{duration(round(time.monotonic() - self._began))}; Ctrl-C stops after what is being worked on"
         return Group(picture, Text(self._note or running, style="dim" if self._note is None else "yellow"))
+
+    def _is_wide(self) -> bool:
+        return self._live is not None and self._live.console.width >= _WIDE
+
+
+def _cells(stage: StageProgress) -> tuple[RenderableType, ...]:
+    return (
+        plain(stage.source),
+        plain(stage.label),
+        stage.stage,
+        f"{number(stage.done)} of {number(stage.total)}",
+        ProgressBar(total=max(1, stage.total), completed=stage.done, width=20),
+        rate(stage),
+        duration(stage.left_seconds) if stage.left_seconds is not None else "",
+        number(stage.again) if stage.again else "",
+        Text(_failed(stage), style="red" if stage.failed or stage.failed_in_all else ""),
+    )
 
 
 class _Terminal:
