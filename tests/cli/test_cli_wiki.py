@@ -104,6 +104,42 @@ def test_a_seed_that_is_no_article_is_reported_and_nothing_is_added(
     assert document("sources")["sources"] == []
 
 
+@pytest.mark.parametrize("seed", ["", "  ", "# birds"])
+def test_a_seed_that_is_empty_but_for_a_section_is_told_as_such(
+    said: Callable[..., Result], wiki: WikiServer, dump: Path, seed: str
+) -> None:
+    shown = seed if seed.strip() else repr(seed)
+    asked = said("add", "wiki", "birds", "--api", wiki.api, "--seed", seed)
+    assert asked.stderr == f"{shown}: The title is empty.\nNothing was added.\n"
+    read = said("add", "wiki", "birds", "--dump", str(dump), "--seed", seed)
+    assert read.stderr.startswith(f"{shown}: ")
+    assert "Did you mean" not in read.stderr
+
+
+def test_a_seed_that_tells_meanings_apart_is_answered_with_these_alone(
+    said: Callable[..., Result], wiki: WikiServer, tmp_path: Path
+) -> None:
+    wiki.edit("Mercury (planet)", "It is small.")
+    told = "Mercury is a disambiguation page. Did you mean 'Owl' or 'Mouse'?\nNothing was added.\n"
+    assert said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Mercury").stderr == told
+    dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in PAGES.items()])
+    assert said("add", "wiki", "dumped", "--dump", str(dump), "--seed", "Mercury").stderr == told
+
+
+def test_what_was_asked_for_is_not_said_to_have_been_meant(
+    said: Callable[..., Result], plain: Path, tmp_path: Path
+) -> None:
+    dump = dumps.write(tmp_path, [DumpedPage("Round", redirect="Rounder"), DumpedPage("Rounder", redirect="Round")])
+    told = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Round").stderr
+    assert "Did you mean 'Rounder'?" in told
+
+
+@pytest.mark.parametrize(("depth", "told"), [("0", "0 links"), ("1", "1 link"), ("2", "2 links")])
+def test_how_far_it_goes_is_told(said: Callable[..., Result], wiki: WikiServer, depth: str, told: str) -> None:
+    result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--depth", depth)
+    assert f"and goes {told} far." in result.stdout
+
+
 def test_seeds_come_from_a_file_a_category_and_a_search(
     said: Callable[..., Result], document: Callable[..., Any], plain: Path, wiki: WikiServer
 ) -> None:
@@ -141,6 +177,7 @@ def test_a_wiki_that_stays_away_is_given_up(said: Callable[..., Result], wiki: W
     result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
     assert "429 Too Many Requests" in result.stderr
     assert len(wiki.requests) == 4
+    assert result.stderr.count("It is asked again.") == 3
 
 
 def test_no_more_members_of_a_category_are_fetched_than_are_taken(
@@ -165,6 +202,19 @@ def test_a_dump_is_read_without_asking_anybody(ran: Callable[..., Result], plain
     assert added.returncode == 0, added.stderr
     assert ran("run").returncode == 0
     assert "Mouse" in ran("search", "eats grain").stdout
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_on_a_terminal_nothing_of_the_progress_is_cut_off(
+    terminal: Callable[..., Any], said: Callable[..., Result], dump: Path, columns: int
+) -> None:
+    said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl")
+    screen = terminal("run", COLUMNS=str(columns))
+    assert screen.end() == 0
+    assert "embedding" in screen.shown
+    assert "2 of 2" in screen.shown
+    assert "…" not in screen.shown
+    assert ("━" in screen.shown) is (columns == 120)
 
 
 @pytest.mark.parametrize("before", [(), ("Owl",)])
@@ -211,19 +261,6 @@ def test_what_is_only_for_wikis_that_are_asked_is_refused_of_a_dump(
     said: Callable[..., Result], document: Callable[..., Any], dump: Path, more: tuple[str, str]
 ) -> None:
     refused = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl", *more)
-@pytest.mark.parametrize("columns", [80, 120])
-def test_on_a_terminal_nothing_of_the_progress_is_cut_off(
-    terminal: Callable[..., Any], said: Callable[..., Result], dump: Path, columns: int
-) -> None:
-    said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl")
-    screen = terminal("run", COLUMNS=str(columns))
-    assert screen.end() == 0
-    assert "embedding" in screen.shown
-    assert "2 of 2" in screen.shown
-    assert "…" not in screen.shown
-    assert ("━" in screen.shown) is (columns == 120)
-
-
     assert refused.returncode != 0
     assert f"{more[0]} is for a wiki that is asked over its API, and birds is read from a dump." in refused.stderr
     assert document("sources")["sources"] == []
@@ -282,6 +319,41 @@ def test_what_is_no_dump_is_not_added(
 
 
 @pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize(
+    "content", [b"", b"# Settings", b"BZh9 and so on", b"<rss></rss>", b"<!DOCTYPE html><html></html>"]
+)
+def test_what_is_no_dump_is_not_added_even_where_all_of_it_is_to_be_taken(
+    said: Callable[..., Result], document: Callable[..., Any], plain: Path, tmp_path: Path, content: bytes
+) -> None:
+    path = tmp_path / "owls.xml"
+    path.write_bytes(content)
+    result = said("add", "wiki", "birds", "--dump", str(path))
+    assert result.returncode != 0
+    assert str(path) in result.stderr
+    assert document("sources")["sources"] == []
+
+
+def test_an_index_of_another_dump_is_not_added(
+    said: Callable[..., Result], document: Callable[..., Any], dump: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = dumps.write(tmp_path / "other", [DumpedPage("Zebra")], "multistream-text")
+    index = other.with_name("owlwiki-20240301-pages-articles-multistream-index.txt")
+    result = said("add", "wiki", "birds", "--dump", str(dump), "--index", str(index))
+    assert f"The index {index} does not belong to the dump {dump}" in result.stderr
+    assert document("sources")["sources"] == []
+
+
+def test_what_is_wrong_with_a_dump_is_told_in_its_own_words(
+    said: Callable[..., Result], ran: Callable[..., Result], dump: Path
+) -> None:
+    said("add", "wiki", "birds", "--dump", str(dump))
+    dump.write_bytes(b"owl")
+    told = ran("run").stderr
+    assert f"The source 'birds' failed before it named an item: The file {dump} is no dump of a wiki" in told
+    assert ".py" not in told
+
+
 def test_wikimedias_wikis_want_a_contact(said: Callable[..., Result]) -> None:
     assert "--contact you@example.org" in said("add", "wiki", "ml", "--seed", "Machine learning").stderr
 

@@ -72,7 +72,9 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
     contact = _contact(session, settings, kept.values())
     if given["language"] is not None:
         await sources.require_language(given["language"])
-    found = await _seeds(replace(settings, contact=contact), _wanted(given), opened)
+    if given["dump"] is not None or given["index"] is not None:
+        _look_at(settings)
+    found = await _seeds(session, replace(settings, contact=contact), _wanted(given), opened)
     for note in found.notes:
         session.say(note)
     if found.faults:
@@ -173,7 +175,17 @@ def _lines(file: Path) -> Sequence[str]:
         raise DetentError(f"{file} cannot be read as text: {error}") from None
 
 
-async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:
+def _look_at(settings: WikiSettings) -> None:
+    """Read the beginning of a dump, and of its index, so that what is none is told at once."""
+    from detent.sources.wiki.source import dump_of
+
+    dump = dump_of(settings)
+    dump.site()
+    next(dump.titles(), None)
+
+
+async def _seeds(session: Session, settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:
+    from detent.cli.drawing import plain
     from detent.sources import pace
     from detent.sources.wiki import seeding
     from detent.sources.wiki.manners import client_of
@@ -184,7 +196,11 @@ async def _seeds(settings: WikiSettings, wanted: Wanted, opened: Connected) -> S
     if not wanted:
         return seeding.Seeds()
     pace.keep(opened.store.pacing)
-    async with client_of(settings, user_agent(settings.contact), patient=True) as client:
+
+    def tell(words: str) -> None:
+        session.err.print(plain(words), soft_wrap=True)
+
+    async with client_of(settings, user_agent(settings.contact), patient=True, tell=tell) as client:
         return await seeding.from_wiki(client, wanted)
 
 
@@ -194,4 +210,5 @@ def _told(name: str, settings: WikiSettings) -> str:
         return f"{name} is all of {where}."
     articles = "1 article" if len(settings.seeds) == 1 else f"{len(settings.seeds):,} articles"
     target = f", {settings.target:,} articles at most" if settings.target else ""
-    return f"{name} begins with {articles} of {where}, and goes {settings.depth} links far{target}."
+    links = "1 link" if settings.depth == 1 else f"{settings.depth:,} links"
+    return f"{name} begins with {articles} of {where}, and goes {links} far{target}."

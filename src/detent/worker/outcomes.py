@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from detent.errors import DetentError
 from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Trouble, classify, retry_after_seconds
 
@@ -59,6 +60,7 @@ def _wrong(what: str) -> Failed:
 def describe(error: BaseException) -> str:
     """What the exception says and where it was raised: `ValueError: boom (kitchen.py:12, in bake)`.
 
+    What Detent raises in code of its own says all that helps: there, no line of anybody else's is to be looked at.
     Values in a URL's query may be keys to a service, so they are left out.
     """
     try:
@@ -67,6 +69,8 @@ def describe(error: BaseException) -> str:
         text = ""
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     place = _place(error)
+    if text and isinstance(error, DetentError) and (place is None or _is_standard(place)):
+        return text
     if place is None:
         return said
     file, line, function = place

@@ -7,6 +7,7 @@ tries again by itself, a few times.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from detent.sources import pace
 from detent.sources.wiki.client import Client, WikiFailed
@@ -16,8 +17,11 @@ _TRIES = 4
 _LONGEST_HOLD_SECONDS = 60.0
 
 
-def client_of(settings: WikiSettings, agent: str, *, patient: bool = False) -> Client:
-    """A client that keeps to the pace of its wiki. A patient one asks again what failed, when the wiki wants it."""
+def client_of(
+    settings: WikiSettings, agent: str, *, patient: bool = False, tell: Callable[[str], None] | None = None
+) -> Client:
+    """A client that keeps to the pace of its wiki. A patient one asks again what failed, when the wiki wants it, and
+    tells why it waits."""
     per_minute = math.inf if settings.requests_per_minute is None else settings.requests_per_minute
     at_most = pace.LONGEST_WAIT_SECONDS
     if patient:  # whoever set a slow pace waits for it, and for one other who does
@@ -28,7 +32,10 @@ def client_of(settings: WikiSettings, agent: str, *, patient: bool = False) -> C
 
     async def again(error: WikiFailed, failed: int) -> bool:
         await hold(settings, error, failed)
-        return error.trouble.transient and not error.held and failed < _TRIES
+        asks = error.trouble.transient and not error.held and failed < _TRIES
+        if asks and tell is not None:
+            tell(f"{error} It is asked again.")
+        return asks
 
     return Client(settings.api or "", agent, turn, again if patient else None)
 

@@ -32,6 +32,14 @@ class Seeds:
 
 
 @dataclass(frozen=True)
+class _Fault:
+    """What is wrong with a title, and what may have been meant, where its page tells that."""
+
+    what: str
+    meant: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class Wanted:
     """What seeds are asked for: titles, the articles of categories, and what the wiki's own search finds."""
 
@@ -52,8 +60,8 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     for title in wanted.titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            near = await client.suggest(title)
-            seeds.faults.append(f"{fault}{_meant(near)}")
+            near = fault.meant or await client.suggest(title)
+            seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     for category in wanted.categories:
         members = await _members(seeds, client, category)
         _take_found(seeds, members, f"The category {category!r} has no articles.")
@@ -83,32 +91,33 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     for title in wanted.titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            seeds.faults.append(f"{fault}{_meant(_alike(title, dump))}")
+            near = fault.meant or _alike(title, dump)
+            seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
 
-def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> str:
-    """Take a title for a seed; returns what is wrong with it, '' if nothing is."""
+def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> _Fault | None:
+    """Take a title for a seed; returns what is wrong with it, if something is."""
     page = answer.page if isinstance(answer, Moved) else answer
     if isinstance(page, Absent):
-        return f"{asked}: {page.reason.rstrip('.')}."
+        return _Fault(f"{asked if asked.strip() else repr(asked)}: {page.reason.rstrip('.')}.")
     title = page.title if isinstance(page, Page) else answer.title if isinstance(answer, Moved) else asked
     if isinstance(page, Page) and (fault := _no_article(page, site)):
         return fault
     if isinstance(answer, Moved):
         seeds.notes.append(f"{asked} is {title} in this wiki.")
     seeds.add(title)
-    return ""
+    return None
 
 
-def _no_article(page: Page, site: Site) -> str:
+def _no_article(page: Page, site: Site) -> _Fault | None:
     if page.namespace != ARTICLES:
-        return f"{page.title} is no article."
+        return _Fault(f"{page.title} is no article.")
     article = parse(page.text, site)
     if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
         linked = [link.title.text for link in article.links if link.title.namespace == ARTICLES]
-        return f"{page.title} is a disambiguation page.{_meant(linked)}"
-    return ""
+        return _Fault(f"{page.title} is a disambiguation page.", linked)
+    return None
 
 
 def _take_found(seeds: Seeds, titles: Sequence[str], otherwise: str) -> None:
@@ -120,11 +129,13 @@ def _take_found(seeds: Seeds, titles: Sequence[str], otherwise: str) -> None:
 
 def _alike(title: str, dump: Dump) -> list[str]:
     """Titles in a dump that begin alike."""
+    if not title.strip():
+        return []
     beginning = title[: max(3, len(title) // 2)].lower()
     titles = (each.title for each in dump.titles() if each.namespace == ARTICLES)
     return list(islice((each for each in titles if each.lower().startswith(beginning)), _SUGGESTED))
 
 
-def _meant(titles: Iterable[str]) -> str:
-    listed = list(islice(titles, _SUGGESTED))
+def _meant(titles: Iterable[str], asked: str) -> str:
+    listed = list(islice((each for each in titles if each != asked), _SUGGESTED))
     return f" Did you mean {' or '.join(repr(each) for each in listed)}?" if listed else ""

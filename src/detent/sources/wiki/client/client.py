@@ -299,8 +299,8 @@ def _sendable(text: str) -> str:
 
 
 def _unaskable(title: str) -> Absent | None:
-    """Why a title need not be asked for: it is empty, or would be taken for several."""
-    if not title.strip():
+    """Why a title need not be asked for: it is empty, but for a section maybe, or would be taken for several."""
+    if not title.partition("#")[0].strip():
         return Absent("The title is empty.", Trouble.REJECTED)
     if (wrong := _UNASKABLE.search(title)) is not None:
         return Absent(f"No title has the character {wrong[0]!r}.", Trouble.REJECTED)

@@ -13,6 +13,7 @@ from detent.sources.wiki.dump.damage import (
     DumpRefused,
     DumpUnreadable,
     IndexMismatched,
+    NoDump,
 )
 from detent.sources.wiki.dump.dump import Dump
 from detent.sources.wiki.dump.page import Dumped, Listed
@@ -27,4 +28,5 @@ __all__ = [
     "Dumped",
     "IndexMismatched",
     "Listed",
+    "NoDump",
 ]

@@ -25,6 +25,16 @@ class DumpDamaged(DumpUnreadable):
         super().__init__(f"The dump {file} is damaged at {place}: {reason.rstrip('.')}. {advice}")
 
 
+class NoDump(DumpUnreadable):
+    """A file was said to be a dump, and begins as none does. Name the dump."""
+
+    def __init__(self, file: object, beginning: str) -> None:
+        super().__init__(
+            f"The file {file} is no dump of a wiki: it does not begin with {beginning}. Name one that MediaWiki has "
+            "written, such as enwiki-20260101-pages-articles-multistream.xml.bz2."
+        )
+
+
 class DumpRefused(DumpUnreadable):
     """A file of a dump holds what no MediaWiki writes and what may do harm. Find out where it comes from."""
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable
+from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable, NoDump
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
 from detent.sources.wiki.prefixes import WIKIMEDIA
@@ -87,6 +87,7 @@ class Reader:
         self.info = info or SiteInfo()
         self._file, self._start, self._fragment = file, start, fragment
         self._path: list[str] = [""]
+        self._begun = fragment
         self._leaf = ""
         self._attributes: dict[str, str] = {}
         self._pieces: list[str] = []
@@ -142,7 +143,7 @@ class Reader:
         try:
             self._parser.Parse(piece, False)
         except expat.ExpatError as error:
-            return DumpDamaged(self._file, self._place(), expat.ErrorString(error.code))
+            return self._damaged(expat.ErrorString(error.code))
         except DumpUnreadable as error:
             return error
         if self._fed - self._position() > _LONGEST_TAG:
@@ -160,7 +161,10 @@ class Reader:
         try:
             self._parser.Parse(b"", True)
         except expat.ExpatError:
-            raise DumpDamaged(self._file, self._place(), "it ends before its end") from None
+            raise self._damaged("it ends before its end") from None
+
+    def _damaged(self, reason: str) -> DumpUnreadable:
+        return DumpDamaged(self._file, self._place(), reason) if self._begun else NoDump(self._file, f"<{_ROOT}>")
 
     def _position(self) -> int:
         return self._parser.CurrentByteIndex - (len(_OPENED) if self._fragment else 0)
@@ -202,6 +206,7 @@ class Reader:
     def _begin_document(self, name: str, attributes: Mapping[str, str]) -> None:
         if name != _ROOT:
             raise self._refused(f"it is no dump of a MediaWiki, which begins with <{_ROOT}>, but with <{name}>")
+        self._begun = True
         self.info.language = attributes.get("xml:lang", self.info.language)
 
     def _begin_page(self) -> None:
