@@ -140,6 +140,13 @@ def test_how_far_it_goes_is_told(said: Callable[..., Result], wiki: WikiServer, 
     assert f"and goes {told} far." in result.stdout
 
 
+def test_a_source_that_was_not_run_yet_has_no_empty_table(said: Callable[..., Result], wiki: WikiServer) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
+    told = "No items are known yet: the next `detent run` lets the sources name theirs."
+    assert said("status").stdout == f"{told}\n"
+    assert said("sources").stdout.startswith(f"{told}\nbirds (wiki): ")
+
+
 def test_seeds_come_from_a_file_a_category_and_a_search(
     said: Callable[..., Result], document: Callable[..., Any], plain: Path, wiki: WikiServer
 ) -> None:

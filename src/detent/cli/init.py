@@ -12,8 +12,9 @@ from detent.errors import DetentError
 
 _NEXT = """\
 Next:
-  1. detent add files docs FOLDER    makes a folder of documents and code a source; or write your own: a Python module
-       here with a list SOURCES of detent.Source, named in detent.toml as modules = ["my_module"] under [handlers].
+  1. detent add files docs FOLDER    makes a folder of documents and code a source, as detent add wiki does with a wiki;
+       or write your own: a Python module here with a list SOURCES of detent.Source, named in detent.toml as
+       modules = ["my_module"] under [handlers].
   2. detent run                      works until nothing is left to do.
   3. detent status, detent search    show how far it is, and find what was read."""
 

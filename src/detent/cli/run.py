@@ -234,9 +234,9 @@ def _nothing_declared(opened: Connected, project: Project) -> str:
     if modules:
         return f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty."
     return (
-        "No sources are configured. Add a folder with `detent add files NAME FOLDER`; or name the Python modules that "
-        f'declare your own in {project.file}, as modules = ["my_module"] under [handlers], or with --modules; '
-        "`detent init` writes that file."
+        "No sources are configured. Add a folder with `detent add files NAME FOLDER` or a wiki with `detent add wiki`; "
+        f"or name the Python modules that declare your own in {project.file}, as "
+        'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
     )
 
 

@@ -80,14 +80,14 @@ def resume(session: Session, source: str) -> None:
 
 
 async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    from detent.cli.status import NO_SOURCES, look
+    from detent.cli.status import NO_SOURCES, NOT_BEGUN, look
 
     overview = await look(opened.store)
     configured = {each.name: each for each in await opened.store.sources.configured()}
     if json_:
         document(_document(overview, configured))
     elif overview.origins:
-        session.out.print(_table(overview))
+        session.out.print(_table(overview) if overview.standings else NOT_BEGUN)
         for each in configured.values():
             session.say(_told(each))
     else:

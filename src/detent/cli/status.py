@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from detent.store import Holder, Origin, Store, Tally
 
 NO_SOURCES = (
-    "No sources are known yet. `detent add files NAME FOLDER` adds a folder; "
+    "No sources are known yet. `detent add files NAME FOLDER` adds a folder, and `detent add wiki` a wiki; "
     "`detent run` makes those known that your modules declare."
 )
+
+NOT_BEGUN = "No items are known yet: the next `detent run` lets the sources name theirs."
 
 _REFRESH_SECONDS = 1.0
 
@@ -155,6 +157,8 @@ def _picture(overview: Overview) -> RenderableType:
 
     if not overview.origins:
         return NO_SOURCES
+    if not overview.standings:
+        return NOT_BEGUN
     parts: list[RenderableType] = [_states(overview), "", _summary(overview)]
     if overview.holders:
         parts += ["", _workers(overview)]
