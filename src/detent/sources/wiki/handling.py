@@ -208,8 +208,8 @@ class ByDump:
         return [outcomes[item.id] for item in items]
 
     def _read(self, items: Sequence[Item]) -> dict[int, Outcome]:
-        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs; and
-        where it cannot be read at all, it is not read again for each by itself."""
+        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs;
+        and where it cannot be read at all, it is not read again for each by itself."""
         try:
             answers = self._dump.find([item.key for item in items])
             site = self._dump.site()
