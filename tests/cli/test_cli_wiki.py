@@ -426,3 +426,4 @@ def test_a_new_password_takes_the_place_of_the_old_one(
 @pytest.mark.usefixtures("plain")
 def test_a_wiki_needs_something_to_begin_with(said: Callable[..., Result]) -> None:
     assert "--seed" in said("add", "wiki", "ml", "--api", "http://127.0.0.1:9/api.php").stderr
+    assert "--seed" in said("add", "wiki", "misspelt", "--target", "9").stderr

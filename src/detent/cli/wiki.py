@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _TYPE = "wiki"
 _LANGUAGE = "en"
 _ANOTHER_NAME = "Choose another name."
+_NO_BEGINNING = "A wiki needs something to begin with: --seed, --seeds-file, --category or --search."
 
 
 @click.command(cls=Command, short_help="Add a wiki: articles, and what they link to.")
@@ -69,12 +70,15 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
     sources = opened.store.sources
     kept = {each.name: each.settings for each in await sources.configured() if each.type == _TYPE}
     settings = _settings(session, name, kept.get(name), given)
+    wanted = _wanted(given)
+    if not (wanted or settings.seeds or settings.dump):
+        raise DetentError(_NO_BEGINNING)
     contact = _contact(session, settings, kept.values())
     if given["language"] is not None:
         await sources.require_language(given["language"])
     if given["dump"] is not None or given["index"] is not None:
         _look_at(settings)
-    found = await _seeds(session, replace(settings, contact=contact), _wanted(given), opened)
+    found = await _seeds(session, replace(settings, contact=contact), wanted, opened)
     for note in found.notes:
         session.say(note)
     if found.faults:
@@ -85,7 +89,7 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         settings = _settings(session, name, before, given)
         seeds = tuple(dict.fromkeys([*settings.seeds, *found.titles]))
         if not seeds and settings.dump is None:
-            raise DetentError("A wiki needs something to begin with: --seed, --seeds-file, --category or --search.")
+            raise DetentError(_NO_BEGINNING)
         return replace(settings, seeds=seeds, contact=settings.contact or contact).as_data()
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
