@@ -30,15 +30,13 @@ def _plain(values: list[str | None]) -> str | None:
 
 def documents(values: Iterable[Mapping[str, Any]]) -> str:
     """JSON documents, most of which say nothing, or are the very one before."""
-    written = ['"{}"']
-    before: Mapping[str, Any] = {}
+    written: list[str] = []
+    before = None
     for value in values:
         if value is not before:
-            written.append(_quoted(json.dumps(dict(value))) if value else '"{}"')
-            before = value
-        else:
-            written.append(written[-1])
-    return "{" + ",".join(written[1:]) + "}"
+            before, text = value, _quoted(json.dumps(dict(value))) if value else '"{}"'
+        written.append(text)
+    return "{" + ",".join(written) + "}"
 
 
 def _quoted(value: str) -> str:

@@ -13,6 +13,7 @@ from detent.lifecycle import ARTICLE as LIFE_OF_AN_ARTICLE
 from detent.lifecycle import PASSAGE as LIFE_OF_A_PASSAGE
 from detent.sources.source import Function, Handler, Source
 from detent.sources.wiki import nodes
+from detent.sources.wiki.client import TITLES_AT_ONCE
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
 from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
@@ -22,7 +23,6 @@ from detent.sources.wiki.site import ARTICLES
 _CACHE = ".detent-cache"
 _PAGES_AT_ONCE = 100
 """As many pages as stand together in a stream of a dump, which is unpacked as a whole."""
-_TITLES_AT_ONCE = 50
 _BATCHES_AT_ONCE = 4
 """As many as are under way in one process: while some are fetched, others are parsed and written."""
 
@@ -36,7 +36,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     source = partial(Source, name, lifecycles, language=given.language, bounds=bounds, versions=versions)
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
-        handlers = [_handler(by_client.load, _TITLES_AT_ONCE, concurrency=_BATCHES_AT_ONCE)]
+        handlers = [_handler(by_client.load, TITLES_AT_ONCE, concurrency=_BATCHES_AT_ONCE)]
         return source(handlers, _seeds(given), close=by_client.close, refresh={ARTICLE: by_client.standing})
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
