@@ -141,6 +141,22 @@ async def test_what_is_permanent_fails_at_once(wiki: Store) -> None:
     assert [(item.key, item.error) for item in page.items] == [("a", "404")]
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+async def test_what_fails_keeps_what_it_had_unless_it_is_emptied(wiki: Store, query: Query, emptied: bool) -> None:
+    [item] = await claimed(wiki, "a")
+    await wiki.settle(
+        [(item, Done(Node("A", "text"), [Reference("LINKS_TO", "Article", "b")], content_hash="1", aliases=["aa"]))]
+    )
+    await wiki.mark_changed("wiki", "Article", {"a": "2"})
+    [item] = await wiki.claim(ARTICLES, owner="w", limit=1, lease_seconds=60)
+    [receipt] = await wiki.settle([(item, Failed("It is none.", content_hash="3", emptied=emptied))])
+    assert (receipt.status, receipt.state) == (Settled.APPLIED, "failed")
+    kept = [len(query(f"TABLE {table}")) for table in ("node", "reference", "alias_claim")]
+    assert kept == ([0, 0, 0] if emptied else [1, 1, 1])
+    assert query("SELECT content_hash, message FROM item JOIN failure ON item_id = item.id") == [("3", "It is none.")]
+    assert await wiki.mark_changed("wiki", "Article", {"a": "3"}) == 0
+
+
 async def test_the_kind_of_failure_is_that_of_the_stage_where_the_lifecycle_says_so(wiki: Store) -> None:
     await wiki.add("docs", "File", ["a"])
     [item] = await wiki.claim(PARSING, owner="w")

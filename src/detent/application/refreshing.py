@@ -1,6 +1,6 @@
-"""Refreshing: sources are asked how all that was done stands now, and what has changed goes round again.
+"""Refreshing: sources are asked how all that was done or failed stands now, and what has changed goes round again.
 
-So does what failed because it was not found, if it is there now. What a source has told is kept when it fails later.
+So does what failed for a passing reason, once. What a source has told is kept when it fails later.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from typing import Any
 from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.lifecycle import Trouble
-from detent.sources import MISSING, PartlyTold, Source, pace
+from detent.sources import PartlyTold, Source, pace
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
 
 AT_ONCE = 500
 _OWNER = "refresh"
+_PASSED = "it failed for a reason that may have passed"
 
 
 async def refresh(
@@ -55,8 +56,8 @@ class _Refreshing:
     changed: int = 0
 
     async def ask(self, source: str, label: str, ask: Callable[[Sequence[str]], Any]) -> None:
-        """Ask for all items of a label that were done or not found. If some cannot be told of, that is raised at the
-        end; if none of many, at once."""
+        """Ask for all items of a label that were done or failed. If some cannot be told of, that is raised at the end;
+        if none of many, at once."""
         kind = await self.store.kinds.get(source, label)
         after = ""
         failure: PartlyTold | None = None
@@ -68,9 +69,9 @@ class _Refreshing:
                 hashes, failure = error.standing, error
                 if not hashes:
                     raise
-            failed = {key for key in keys if found[key] in kind.lifecycle.failures}
-            there = {key: told for key, told in hashes.items() if key not in failed or told != MISSING}
-            self.changed += await self.store.mark_changed(source, label, there, owner=_OWNER)
+            self.changed += await self.store.mark_changed(source, label, hashes, owner=_OWNER)
+            passing = [number for key, number in found.items() if number is not None and key in hashes]
+            self.changed += await self.store.items.retry(passing, owner=_OWNER, reason=_PASSED)
             after, self.asked, self.told = keys[-1], self.asked + len(keys), self.told + len(hashes)
             if self.tell is not None:
                 self.tell(self.asked)
@@ -78,19 +79,13 @@ class _Refreshing:
             raise failure
 
 
-async def _found(store: Store, kind: Kind, after: str) -> dict[str, str]:
-    """Some keys of items that were done or not found, in order, and the state of each."""
+async def _found(store: Store, kind: Kind, after: str) -> dict[str, int | None]:
+    """Some keys of items that were done or failed, in order; with the numbers of those whose reason may have passed."""
     lifecycle = kind.lifecycle
-    resting = set(lifecycle.states) - lifecycle.waiting - lifecycle.working - lifecycle.failures
-    parameters = {
-        "kind": kind.id,
-        "states": sorted(resting),
-        "failures": sorted(lifecycle.failures),
-        "trouble": Trouble.NOT_FOUND.value,
-        "after": after,
-        "limit": AT_ONCE,
-    }
-    return {row.key: row.state for row in await store.database.fetch("keys_in", parameters)}
+    resting = sorted(set(lifecycle.states) - lifecycle.waiting - lifecycle.working)
+    parameters = {"kind": kind.id, "states": resting, "after": after, "limit": AT_ONCE}
+    rows = await store.database.fetch("keys_in", parameters)
+    return {row.key: row.id if row.trouble and Trouble(row.trouble).transient else None for row in rows}
 
 
 async def _asked(ask: Callable[[Sequence[str]], Any], keys: Sequence[str]) -> Mapping[str, str]:

@@ -81,10 +81,16 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The stage failed for good."""
+    """The stage failed for good.
+
+    `content_hash` is that of the content it failed on, if it was seen: another one is worth another try. `emptied`:
+    there is nothing to be had of it any more, and what it had leaves the graph; otherwise that stays.
+    """
 
     reason: str
     trouble: Trouble = Trouble.REJECTED
+    content_hash: str | None = None
+    emptied: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,6 @@ A source names its labels with the lifecycle each follows, says how items are di
 per stage. Detent's own sources are declared the same way as a user's. Nothing here writes to the database.
 """
 
-from detent.sources.source import MISSING, Handler, PartlyTold, PartlyUnseen, Source, require_sources
+from detent.sources.source import Handler, PartlyTold, PartlyUnseen, Source, require_sources
 
-__all__ = ["MISSING", "Handler", "PartlyTold", "PartlyUnseen", "Source", "require_sources"]
+__all__ = ["Handler", "PartlyTold", "PartlyUnseen", "Source", "require_sources"]

@@ -23,10 +23,6 @@ Function = Callable[..., Any] | Callable[..., Awaitable[Any]]
 _LANGUAGE = re.compile("[A-Za-z_]+")
 
 
-MISSING = "missing"
-"""What stands for the content hash of something that is not there."""
-
-
 class PartlyUnseen(DetentError):
     """A source could not look everywhere, and has named all that it could. What has one of these keys, or one that goes
     on after it with `/`, is left as it is; if there are none, all is that was not named."""
@@ -115,9 +111,9 @@ class Source:
     `watch`, called when a worker is to keep up with the source, tells again and again that `discover` may name
     something else now: an async generator.
 
-    `refresh` says for a label how its items stand now: a function that is given keys of items that were done, or failed
-    because they were not found, and returns the content hash of each as it is now, `MISSING` if it is not there. What
-    has another one then goes round again.
+    `refresh` says for a label how its items stand now: a function that is given keys of items that were done or failed,
+    and returns the content hash of each as it is now; of what is not there, some text that says so. What has another
+    one then goes round again, and so does what failed for a passing reason.
 
     `close` is called when a worker that may have called its handlers ends: an async function.
 

@@ -115,7 +115,9 @@ class Items:
         differ = [row.id for row in found.values() if row.content_hash != hashes[row.key]]
         return len(await self.hold_each(differ, told))
 
-    async def retry(self, ids: Sequence[int], *, owner: str, to: str | None = None) -> int:
+    async def retry(
+        self, ids: Sequence[int], *, owner: str, to: str | None = None, reason: str = "retried by hand"
+    ) -> int:
         """Send failed items round again, once more each: the attempts made so far still count.
 
         They go back to where the failed stage waits if the lifecycle says so, or to `to`.
@@ -124,7 +126,7 @@ class Items:
         async def retried(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             failed = [row for row in rows if row.state in kind.lifecycle.failures]
             targets = {row.id: _retried(kind, row, to) for row in failed}
-            await move_held(connection, kind.lifecycle, failed, targets, owner=owner, reason="retried by hand")
+            await move_held(connection, kind.lifecycle, failed, targets, owner=owner, reason=reason)
             return list(targets)
 
         return len(await self.hold_each(ids, retried))

@@ -112,6 +112,8 @@ def check_outcome(outcome: object) -> None:
             _require_type("retry_after", outcome.retry_after, int | float | None)
         case Failed():
             _require_type("the trouble", outcome.trouble, Trouble)
+            if outcome.content_hash is not None:
+                check_text("the content hash", outcome.content_hash)
         case Skipped():
             pass
         case _:

@@ -65,7 +65,9 @@ def _verdict(
         case Retry():
             return _retry(item, outcome, lifecycle, policy, jitter())
         case Failed():
-            return failed(item, lifecycle, outcome.trouble, outcome.reason)
+            left = Done(content_hash=outcome.content_hash, emptied=outcome.emptied)
+            verdict = failed(item, lifecycle, outcome.trouble, outcome.reason)
+            return verdict._replace(done=left if _writes(left) else None)
         case Skipped():
             path = lifecycle.path(item.state, Event.SKIP, item=item)
             return Verdict(item, path, 0, reason=printable(outcome.reason), skipped=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import WikiServer
+from tests.sources.wiki.server import Failing, WikiServer
 
 import detent
 from detent.errors import DiscoveryFailed
@@ -135,3 +135,55 @@ def test_what_was_missing_stays_out_while_there_is_no_room_for_it(database: str,
                     db.run(wait=False)
                     assert states()["Mouse"] == "discovered"
     assert set(states().values()) == {"processed"}
+
+
+@pytest.mark.parametrize(
+    "was", ["{{Disambiguation}} A bird, or [[Mouse]].", "#REDIRECT [[Bird]]", "#REDIRECT [[Help:A]]"]
+)
+def test_what_never_was_an_article_comes_to_the_graph_when_it_is_one(
+    refreshed: Callable[..., None], query: Query, was: str
+) -> None:
+    pages = {"Owl": "It is a [[bird]].", "Bird": was, "Help:A": "How to fly."}
+    with WikiServer(pages, marks_disambiguation=False) as wiki:
+        refreshed(wiki, lambda: None)
+        assert [row.key for row in query("SELECT key FROM item WHERE state = 'failed'")] == ["Bird"]
+        refreshed(wiki, lambda: wiki.edit("Bird", "It flies."))
+    assert {row.title for row in query("SELECT title FROM node")} == {"Bird", "Owl"}
+
+
+def test_what_is_still_no_article_is_read_once_for_each_edit(refreshed: Callable[..., None], query: Query) -> None:
+    pages = {"Owl": "It is no [[bat]].", "Bat": "{{Disambiguation}} An animal, or a stick."}
+    with WikiServer(pages, marks_disambiguation=False) as wiki:
+        for text in (None, "{{Disambiguation}} An animal, a stick, or a fish."):
+            refreshed(wiki, lambda text=text: text and wiki.edit("Bat", text))
+        read = [each for each in wiki.requests if "content" in each.parameters.get("rvprop", "")]
+    assert [each.parameters["titles"] for each in read] == ["Owl", "Bat", "Bat"]
+    [bat] = query("SELECT item.state, trouble FROM item JOIN failure ON failure.item_id = item.id WHERE key = 'Bat'")
+    assert bat == ("failed", "rejected")
+
+
+def test_a_deleted_article_fails_as_one_that_never_was(refreshed: Callable[..., None], query: Query) -> None:
+    with WikiServer(PAGES) as wiki:
+        refreshed(wiki, lambda: wiki.delete("Bat"))
+    [bat] = query("SELECT item.state, trouble FROM item JOIN failure ON failure.item_id = item.id WHERE key = 'Bat'")
+    assert bat == ("failed", "not_found")
+
+
+def test_what_failed_for_a_passing_reason_is_tried_again_by_a_refresh_and_stays_searchable_until_then(
+    database: str, query: Query
+) -> None:
+    with WikiServer(PAGES) as wiki:
+        source = make("wiki", WikiSettings(api=wiki.api, seeds=("Mouse",), depth=0).as_data())
+        with detent.open(database=database, sources=source, flags={"worker.max_attempts": 1}) as db:
+            db.run(wait=False)
+            wiki.edit("Mouse", "It eats corn.")
+            assert db.refresh() == 1
+            wiki.broken["Mouse"] = Failing(body=b"[]")
+            db.run()
+            assert [row.state for row in query("SELECT state FROM item WHERE key = 'Mouse'")] == ["failed"]
+            assert [hit.key for hit in db.search("grain").hits] == ["Mouse"]
+            wiki.broken.clear()
+            assert db.refresh() == 1
+            db.run(wait=False)
+            assert [hit.key for hit in db.search("corn").hits] == ["Mouse"]
+            assert db.refresh() == 0

@@ -69,7 +69,7 @@ def test_what_is_gone_when_it_is_reset_leaves_the_graph(
     wiki.delete(name)
     assert again(name) == [name]
     rows = query("SELECT state FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article' AND key = %s", name)
-    assert [row.state for row in rows] == ["loaded"]
+    assert [row.state for row in rows] == ["failed"]
     assert query("SELECT item_id FROM node JOIN item ON item.id = item_id WHERE key = %s", name) == []
     assert query("SELECT to_key FROM alias WHERE key = %s", name) == []
 

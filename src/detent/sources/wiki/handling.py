@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 from detent.knowledge import Done, Failed, Item, NewItem, Outcome, Reference, Retry
 from detent.lifecycle import Trouble
-from detent.sources.source import MISSING, PartlyTold
+from detent.sources.source import PartlyTold
 from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
 from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing, DumpUnreadable
@@ -30,8 +30,10 @@ from detent.sources.wiki.wikitext import parse
 Hidden = Callable[[Sequence[str]], frozenset[str]]
 
 ARTICLES_IN, OTHERWISE = "processed", "loaded"
-"""Where articles come to rest; and titles that turned out to be none, but only another name, or to be gone."""
+"""Where articles come to rest; and titles that turned out to be only another name of one."""
 
+_MISSING = "missing"
+"""How a title stands that there is no page of."""
 _AWAY_SECONDS = 60.0
 _KEPT_PAGES = 200
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
@@ -58,20 +60,18 @@ class Articles:
             case Moved():
                 return self._moved(item, answer, site)
             case Absent() if answer.trouble in (Trouble.NOT_FOUND, Trouble.REJECTED):
-                return _no_article(item, answer.reason, answer.trouble, MISSING)
+                return Failed(answer.reason, answer.trouble, _MISSING, emptied=True)
             case Absent():
                 return Failed(answer.reason, answer.trouble)
 
     def _loaded(self, item: Item, page: Page, site: Site) -> Outcome:
         if page.namespace != ARTICLES:
-            return Failed(f"{page.title} is no article.", Trouble.REJECTED)
+            return _no_article(f"{page.title} is no article.", str(page.revision))
         if page.model != "wikitext":
-            reason = f"{page.title} is written in {page.model}, not in wikitext."
-            return _no_article(item, reason, Trouble.REJECTED, str(page.revision))
+            return _no_article(f"{page.title} is written in {page.model}, not in wikitext.", str(page.revision))
         article = parse(page.text, site)
         if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
-            reason = f"{page.title} is a disambiguation page."
-            return _no_article(item, reason, Trouble.REJECTED, str(page.revision))
+            return _no_article(f"{page.title} is a disambiguation page.", str(page.revision))
         if self._hidden is not None:
             page = replace(page, hidden=self._hidden(article.categories))
         categories = nodes.visible(page, article)
@@ -91,8 +91,7 @@ class Articles:
         """The title is another name of an article, which is as near as this one."""
         target = site.title(moved.title)
         if target is None or target.namespace != ARTICLES or target.interwiki:
-            reason = f"It leads to {moved.title}, which is no article."
-            return _no_article(item, reason, Trouble.REJECTED, _moved_to(moved.title))
+            return _no_article(f"It leads to {moved.title}, which is no article.", _moved_to(moved.title))
         found = [NewItem(target.text, ARTICLE, item.priority)]
         standing = _moved_to(target.text)
         return Done(alias_of=target.text, found=found, content_hash=standing, to=OTHERWISE, note=standing)
@@ -231,17 +230,14 @@ class ByDump:
         return standing
 
 
-def _no_article(item: Item, reason: str, trouble: Trouble, standing: str) -> Outcome:
-    """What is no article fails; but if it was one before, or another name of one, that leaves the graph, and it is
-    asked for again when it stands otherwise."""
-    if item.content_hash is None:
-        return Failed(reason, trouble)
-    return Done(emptied=True, content_hash=standing, to=OTHERWISE, note=reason)
+def _no_article(reason: str, standing: str) -> Outcome:
+    """What is no article fails, until it stands otherwise. What it was before leaves the graph."""
+    return Failed(reason, Trouble.REJECTED, standing, emptied=True)
 
 
 def _standing(revision: Revision) -> str:
     if revision.missing:
-        return MISSING
+        return _MISSING
     return _moved_to(revision.moved_to) if revision.moved_to else str(revision.id)
 
 
@@ -252,7 +248,7 @@ def _is_damaged(answer: Answer) -> TypeGuard[Absent]:
 def _standing_of(answer: Answer) -> str:
     if isinstance(answer, Page):
         return str(answer.revision)
-    return _moved_to(answer.title) if isinstance(answer, Moved) else MISSING
+    return _moved_to(answer.title) if isinstance(answer, Moved) else _MISSING
 
 
 def _moved_to(title: str) -> str:

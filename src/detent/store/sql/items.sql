@@ -12,13 +12,10 @@ CROSS JOIN LATERAL (SELECT * FROM item WHERE item.kind_id = asked.kind_id AND it
 ORDER BY item.id;
 
 -- name: keys_in
--- Keys of a kind's items that are in these states, or failed with this trouble, in order, with their states.
-SELECT key, state FROM item
-WHERE kind_id = %(kind)s AND key > %(after)s
-  AND (state = ANY (%(states)s::text[])
-       OR state = ANY (%(failures)s::text[])
-          AND EXISTS (SELECT FROM failure WHERE failure.item_id = item.id AND failure.trouble = %(trouble)s))
-ORDER BY kind_id, key LIMIT %(limit)s;
+-- Keys of a kind's items that are in these states, in order, with what they failed for.
+SELECT item.id, item.key, failure.trouble FROM item LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.kind_id = %(kind)s AND item.key > %(after)s AND item.state = ANY (%(states)s::text[])
+ORDER BY item.kind_id, item.key LIMIT %(limit)s;
 
 -- name: find_by_id
 -- Items by number, whether they are held back, and the working state in which they last failed.
