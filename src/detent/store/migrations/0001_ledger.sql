@@ -83,7 +83,7 @@ CREATE TABLE item (
     changed      boolean NOT NULL DEFAULT false,
     key          text COLLATE "C" NOT NULL,
     content_hash text COLLATE "C",
-    UNIQUE (kind_id, key)
+    CONSTRAINT item_key UNIQUE (kind_id, key) INCLUDE (id, priority)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
 -- `alone`: the item was held by a worker that died, and is tried again with nothing beside it.
@@ -116,9 +116,10 @@ CREATE INDEX nearer_item ON nearer (item_id);
 -- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a
 -- circle. Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
 -- two articles are settled that found each other, waits for this one. A key that somebody else adds at the same
--- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. The
--- kind is a column, so that each key is looked up: no plan reads all keys of the kind. What is beyond the kind's depth
--- is left out; where at most so many may come to rest, those that are to wait for work are held back.
+-- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. Each
+-- key is looked up once, and mostly in the index alone: articles name hundreds of titles that are known. What is
+-- beyond the kind's depth is left out; where at most so many may come to rest, those that are to wait for work are
+-- held back.
 CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], states text[], priorities integer[],
                           hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
@@ -134,17 +135,28 @@ BEGIN
     FOR attempt IN 1..1000 LOOP
         BEGIN
             WITH moment AS MATERIALIZED (SELECT clock() AS now),
+            line AS MATERIALIZED (
+                SELECT asked.*, known.id AS known_id, known.priority AS known_priority
+                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
+                     AS asked (kind_id, key, state, priority, hash)
+                LEFT JOIN LATERAL (
+                    SELECT item.id, item.priority FROM item
+                    WHERE item.kind_id = asked.kind_id AND item.key = asked.key LIMIT 1
+                ) AS known ON true
+            ),
+            drawn AS (
+                INSERT INTO nearer (item_id, priority)
+                SELECT known_id, coalesce(priority, 0) FROM line
+                WHERE bounds.depth IS NOT NULL AND known_priority > coalesce(priority, 0)
+            ),
             added AS (
                 INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at, not_before)
                 SELECT line.kind_id, line.key, coalesce(line.state, initial), coalesce(line.priority, 0), line.hash,
                        moment.now, moment.now,
                        CASE WHEN bounds.most IS NOT NULL AND coalesce(line.state, initial) = ANY (waiting)
                             THEN held_back() ELSE '-infinity' END
-                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
-                     AS line (kind_id, key, state, priority, hash)
-                CROSS JOIN moment
-                WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = line.kind_id AND item.key = line.key)
-                  AND coalesce(line.priority <= bounds.depth, true)
+                FROM line CROSS JOIN moment
+                WHERE line.known_id IS NULL AND coalesce(line.priority <= bounds.depth, true)
                 RETURNING id, kind_id, state, priority, not_before
             ),
             placed AS (
@@ -156,15 +168,6 @@ BEGIN
                 SELECT kind_id, state, count(*) FROM added GROUP BY kind_id, state
             )
             SELECT count(*) INTO added_count FROM added;
-            -- after adding: a key that somebody else added at the same moment is seen only now
-            IF bounds.depth IS NOT NULL THEN
-                INSERT INTO nearer (item_id, priority)
-                SELECT item.id, coalesce(line.priority, 0)
-                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, priorities)
-                     AS line (kind_id, key, priority)
-                JOIN item ON item.kind_id = line.kind_id AND item.key = line.key
-                         AND item.priority > coalesce(line.priority, 0);
-            END IF;
             RETURN added_count;
         EXCEPTION WHEN unique_violation THEN
             IF attempt = 1000 THEN
