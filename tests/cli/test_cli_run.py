@@ -104,6 +104,7 @@ SOURCES = [topics(generate, ["slow", "quick"])]
     assert process.stderr is not None
     told = next(line for line in process.stderr if "later retry" in line)
     assert "1 item waits for a later retry, the first until 20" in told
+    assert told.endswith(": come back later\n")
     process.terminate()
     assert process.wait(30) == 143
 
@@ -122,6 +123,7 @@ SOURCES = [topics(generate, ["slow", "quick"])]
 
     assert result.returncode == 3
     assert last_line(result).startswith("1 item waits for a later retry, the first until 20")
+    assert last_line(result).endswith(": `detent run` tries again then. come back later")
 
 
 def test_two_processes_share_the_work(

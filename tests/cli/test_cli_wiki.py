@@ -174,7 +174,7 @@ def test_who_adds_a_wiki_is_told_how_long_it_wants_to_be_left_alone(
     wiki.fail_next(limited("3600"))
     for _ in range(2):
         result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
-        assert "wants to be left alone for another 60 minutes." in result.stderr
+        assert "is left alone for another 60 minutes: it refused with 429 Too Many Requests" in result.stderr
     assert len(wiki.requests) == 1
     assert document("sources")["sources"] == []
 

@@ -249,7 +249,7 @@ def test_a_client_keeps_to_the_pace_of_all_who_share_the_database(
     wiki.fail_next(limited("3600"))
     assert "429" in (loader.load_article("Statistics")[1] or "")
     assert len(query("SELECT service FROM pace WHERE next_at > now() + interval '50 minutes'")) == 1
-    with pytest.raises(DetentError, match="wants to be left alone for another 60 minutes"):
+    with pytest.raises(DetentError, match="is left alone for another 60 minutes"):
         WikipediaAPIClient(wiki.api, db=db).fetch_article("Statistics")
     assert len(wiki.requests) == 1
 

@@ -9,8 +9,10 @@ from datetime import datetime
 
 import pytest
 
+from detent.knowledge import Wait
 from detent.sources import pace
 from detent.store import Store
+from detent.store.pacing import Held
 
 
 async def turns(store: Store, number: int, service: str = "wiki") -> list[float]:
@@ -28,20 +30,32 @@ async def test_turns_come_one_after_the_other(store: Store, tick: Callable[[floa
 
 
 async def test_nobody_has_a_turn_while_a_service_is_left_alone(store: Store, tick: Callable[[float], datetime]) -> None:
-    await store.pacing.hold("wiki", 30)
-    await store.pacing.hold("wiki", 5)
+    await store.pacing.hold("wiki", 30, "refused")
+    await store.pacing.hold("wiki", 5, "refused")
     assert await turns(store, 1) == pytest.approx([30.0])
     tick(60)
     assert await turns(store, 1) == [0.0]
 
 
 async def test_a_turn_that_is_too_far_away_is_not_taken(store: Store, tick: Callable[[float], datetime]) -> None:
-    await store.pacing.hold("wiki", 3600)
-    assert [await store.pacing.turn("wiki", 1, 60) for _ in range(2)] == pytest.approx([3600.0, 3600.0])
-    assert await store.pacing.turn("another", 1, 60) == 0.0
+    await store.pacing.hold("wiki", 3600, "refused")
+    assert [await store.pacing.turn("wiki", 1, 60) for _ in range(2)] == [Wait(3600.0, "refused")] * 2
+    assert await store.pacing.turn("another", 1, 60) is None
     tick(3600)
-    assert await store.pacing.turn("wiki", 1, 60) == 0.0
-    assert await store.pacing.turn("wiki", 1, 59) == pytest.approx(60.0)
+    assert await store.pacing.turn("wiki", 1, 60) is None
+    assert await store.pacing.turn("wiki", 1, 59) == Wait(60.0)
+
+
+async def test_who_is_left_alone_is_told_with_the_last_reason_for_it(
+    store: Store, tick: Callable[[float], datetime]
+) -> None:
+    await store.pacing.turn("paced", 1, 60)
+    await store.pacing.hold("late", 60, "refused")
+    await store.pacing.hold("soon", 30, "refused")
+    await store.pacing.hold("soon", 5, "is \x00 behind")
+    held = await store.pacing.held()
+    assert held == [Held("soon", tick(30), "is \\x00 behind"), Held("late", tick(30), "refused")]
+    assert await store.pacing.held() == []
 
 
 async def test_two_stores_share_the_turns(store: Store, database: str) -> None:
@@ -52,5 +66,5 @@ async def test_two_stores_share_the_turns(store: Store, database: str) -> None:
 
 
 async def test_where_nobody_keeps_the_pace_there_is_no_waiting() -> None:
-    await pace.turn("wiki", 0.001)
-    await pace.hold("wiki", 1000)
+    await pace.hold("wiki", 1000, "refused")
+    assert await pace.turn("wiki", 0.001) is None

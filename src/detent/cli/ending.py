@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from detent.cli.output import counted, number
-from detent.cli.shift import waiting
+from detent.cli.shift import waiting, why
 from detent.cli.standing import DONE, FAILED, STOPPED, WAITING, WORKING, Standing, standings
 from detent.store import Kind, Store
 from detent.worker.duty import Duty
-from detent.worker.remaining import Remaining, remaining
+from detent.worker.remaining import Remaining, reasons_to_wait, remaining
 
 ALL_DONE, SOME_FAILED, SOME_LEFT = 0, 1, 3
 
@@ -32,7 +32,9 @@ async def ending(
     if stopped_by is not None:
         return _stopped(counts, stopped_by)
     others = [each for each in everything if each not in counts and each.of(WAITING) and not each.of(WORKING)]
-    return _finished(counts, others, duties, await remaining(store, duties))
+    left = await remaining(store, duties)
+    reasons = await reasons_to_wait(store, duties) if left.later else []
+    return _finished(counts, others, duties, left, reasons)
 
 
 def _stopped(counts: Sequence[Standing], number_: signal.Signals) -> Ending:
@@ -44,12 +46,17 @@ def _stopped(counts: Sequence[Standing], number_: signal.Signals) -> Ending:
 
 
 def _finished(
-    counts: Sequence[Standing], others: Sequence[Standing], duties: Sequence[Duty], left: Remaining
+    counts: Sequence[Standing],
+    others: Sequence[Standing],
+    duties: Sequence[Duty],
+    left: Remaining,
+    reasons: Sequence[str],
 ) -> Ending:
     total, done, failed = (sum(each.of(what) for each in counts) for what in (None, DONE, FAILED))
     sentences = [_failures(counts, failed, total)] if failed else []
     if left.later and left.first_due:
         sentences.append(f"{waiting(left.later, left.first_due)}: `detent run` tries again then")
+        sentences += [why(reasons)] * bool(reasons)
     sentences += _neglected(counts, duties)
     rest = total - done - failed - left.later - left.held_back
     if not sentences and rest:

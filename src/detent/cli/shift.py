@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Coroutine, Sequence
 from datetime import datetime
+from textwrap import shorten
 from typing import Any
 
 from detent.application.connecting import Connected
@@ -20,13 +21,15 @@ from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
 from detent.store.leases import Holder
+from detent.store.pacing import Held
 from detent.worker.crew import Crew
 from detent.worker.duty import Duty
-from detent.worker.remaining import remaining
+from detent.worker.remaining import reasons_to_wait, remaining
 
 LOOK_SECONDS = 0.5
 LATER_SECONDS = 2.0
 _MARGIN_SECONDS = 5.0
+_REASONS, _REASON_CHARACTERS = 3, 300
 
 
 class Shift:
@@ -112,13 +115,16 @@ class Shift:
         self._display.note(await self._all_that_is_left())
 
     async def _all_that_is_left(self) -> str | None:
-        """What the crew waits for, if it has nothing else to do."""
-        left = await remaining(self._opened.store, self._duties)
-        if left.now:
+        """What the crew waits for, if it has nothing else to do, or what it may be waiting for."""
+        store = self._opened.store
+        left = await remaining(store, self._duties)
+        if left.now or left.working:
+            others = None if left.now else await self._in_other_hands()
+            return others or left_alone(await store.pacing.held())
+        if not left.first_due:
             return None
-        if left.working:
-            return await self._in_other_hands()
-        return waiting(left.later, left.first_due) if left.first_due else None
+        reasons = await reasons_to_wait(store, self._duties)
+        return waiting(left.later, left.first_due) + (f": {why(reasons)}" if reasons else "")
 
     async def _in_other_hands(self) -> str | None:
         """Who has what is left, if that is nobody of this crew."""
@@ -153,3 +159,14 @@ def held(holders: Sequence[Holder]) -> str:
     free = moment(max(holder.deadline for holder in holders))
     died = "it has died" if len(holders) == 1 else "they have died"
     return f"Waiting for {items} in the hands of {names}, free at {free} if {died}"
+
+
+def why(reasons: Sequence[str]) -> str:
+    """The first of some reasons, on one line and not too long."""
+    return ". ".join(shorten(each, _REASON_CHARACTERS, placeholder=" …").rstrip(".") for each in reasons[:_REASONS])
+
+
+def left_alone(services: Sequence[Held]) -> str | None:
+    """`wiki.example refused with 503 Service Unavailable; it is asked again at 2025-11-15 09:30:00`."""
+    told = [f"{each.service} {each.reason}; it is asked again at {moment(each.until)}" for each in services]
+    return ". ".join(told) or None

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from detent.application import Detent
 from detent.errors import DetentError
+from detent.knowledge import Wait
 from detent.sources import pace
 from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.following import followed
@@ -159,11 +160,11 @@ class _SharedPace:
         self._db = db
         self._pacing = db.asynchronous.store.pacing
 
-    async def turn(self, service: str, per_minute: float, at_most: float) -> float:
+    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
         return await asyncio.to_thread(self._db.wait, self._pacing.turn(service, per_minute, at_most))
 
-    async def hold(self, service: str, seconds: float) -> None:
-        await asyncio.to_thread(self._db.wait, self._pacing.hold(service, seconds))
+    async def hold(self, service: str, seconds: float, reason: str) -> None:
+        await asyncio.to_thread(self._db.wait, self._pacing.hold(service, seconds, reason))
 
 
 def _page(answer: Answer) -> Page | None:

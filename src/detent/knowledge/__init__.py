@@ -11,6 +11,7 @@ from detent.knowledge.filters import Filters
 from detent.knowledge.item import NO_BOUNDS, Bounds, Item, NewItem
 from detent.knowledge.node import Alias, Child, Mention, Node, Reference
 from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Retry, Skipped
+from detent.knowledge.wait import Wait
 
 __all__ = [
     "NOTHING",
@@ -32,4 +33,5 @@ __all__ = [
     "Reference",
     "Retry",
     "Skipped",
+    "Wait",
 ]

@@ -9,17 +9,19 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Protocol
 
+from detent.knowledge import Wait
+
 LONGEST_WAIT_SECONDS = 60.0
 """Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
 
 
 class Pace(Protocol):
-    async def turn(self, service: str, per_minute: float, at_most: float) -> float:
-        """Wait until this service may be asked again; returns 0. If it would take more than `at_most` seconds, nobody
-        waits and no turn is taken: returns how long it would take."""
+    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
+        """Wait until this service may be asked again; returns None. If it would take more than `at_most` seconds,
+        nobody waits and no turn is taken: returns how long it would take."""
 
-    async def hold(self, service: str, seconds: float) -> None:
-        """Let nobody ask this service for so long."""
+    async def hold(self, service: str, seconds: float, reason: str) -> None:
+        """Let nobody ask this service for so long, because of what it did: `refused with 503 Service Unavailable`."""
 
 
 _PACE: ContextVar[Pace | None] = ContextVar("pace", default=None)
@@ -30,11 +32,11 @@ def keep(pace: Pace) -> None:
     _PACE.set(pace)
 
 
-async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS) -> float:
+async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS) -> Wait | None:
     pace = _PACE.get()
-    return 0.0 if pace is None else await pace.turn(service, per_minute, at_most)
+    return None if pace is None else await pace.turn(service, per_minute, at_most)
 
 
-async def hold(service: str, seconds: float) -> None:
+async def hold(service: str, seconds: float, reason: str) -> None:
     if (pace := _PACE.get()) is not None:
-        await pace.hold(service, seconds)
+        await pace.hold(service, seconds, reason)

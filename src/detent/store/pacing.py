@@ -3,26 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from datetime import datetime
 
+from detent.knowledge import Wait
 from detent.store.database import Database
+from detent.store.values import printable
+
+
+@dataclass(frozen=True)
+class Held:
+    """A service that is left alone, until when, and what it did: `refused with 503 Service Unavailable`."""
+
+    service: str
+    until: datetime
+    reason: str
 
 
 class Pacing:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def turn(self, service: str, per_minute: float, at_most: float) -> float:
-        """Take the next turn that is free, and wait for it; returns 0. One that is given up meanwhile is lost. A turn
-        that is more than `at_most` seconds away is not taken: returns how far it is."""
+    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
+        """Take the next turn that is free, and wait for it; returns None. One that is given up meanwhile is lost. A
+        turn that is more than `at_most` seconds away is not taken: returns how far it is."""
         wanted = {"service": service, "seconds": 60.0 / per_minute, "most": at_most}
         taken = await self._database.fetch("take_turn", wanted)
         if not taken:
             [found] = await self._database.fetch("next_turn", {"service": service})
-            return max(float(found.seconds), at_most)
+            return Wait(max(float(found.seconds), at_most), found.reason)
         if taken[0].seconds > 0:
             await asyncio.sleep(taken[0].seconds)
-        return 0.0
+        return None
 
-    async def hold(self, service: str, seconds: float) -> None:
-        """Let nobody have a turn for so long."""
-        await self._database.fetch("hold_turns", {"service": service, "seconds": seconds})
+    async def hold(self, service: str, seconds: float, reason: str) -> None:
+        """Let nobody have a turn for so long, because of what the service did."""
+        held = {"service": service, "seconds": seconds, "reason": printable(reason)}
+        await self._database.fetch("hold_turns", held)
+
+    async def held(self) -> list[Held]:
+        """The services that are left alone now, those first that are asked again first."""
+        return [Held(*row) for row in await self._database.fetch("held_services")]

@@ -47,6 +47,11 @@ class Tallies:
         rows = await self._database.fetch("next_wake", parameters)
         return rows[0].count, rows[0].first, rows[0].seconds
 
+    async def reasons(self, places: list[tuple[Kind, str]]) -> list[str]:
+        """Why items wait for a later time in these states: what was wrong with the first to come in each."""
+        parameters = {"kinds": [kind.id for kind, _ in places], "states": [state for _, state in places]}
+        return [row.message for row in await self._database.fetch("reasons_to_wait", parameters)]
+
     async def check(self) -> list[str]:
         """What is wrong with counts, places and leases, a sentence each; nothing in a sound database.
 

@@ -37,8 +37,7 @@ class Remaining:
 
 async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
     """What is left to do for these duties, apart from paused sources."""
-    known = {kind.id: kind for kind in await store.kinds.select() if not kind.paused}
-    places = [(known[kind.id], duty.stage) for duty in all_duties for kind in duty.kinds if kind.id in known]
+    places = await _places(store, all_duties)
     waiting = {(kind.source, kind.label, stage.waiting) for kind, stage in places}
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
     counts = {(line.source, line.label, line.state): line.count for line in await store.count_by_state()}
@@ -52,6 +51,18 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
         due_seconds=due_seconds,
         held_back=held_back,
     )
+
+
+async def reasons_to_wait(store: Store, all_duties: Sequence[Duty]) -> list[str]:
+    """Why items of these duties wait for later, each reason once."""
+    places = [(kind, stage.waiting) for kind, stage in await _places(store, all_duties)]
+    return list(dict.fromkeys(await store.tallies.reasons(places)))
+
+
+async def _places(store: Store, all_duties: Sequence[Duty]) -> list[tuple[Kind, Stage]]:
+    """Where these duties find their items, apart from paused sources."""
+    known = {kind.id: kind for kind in await store.kinds.select() if not kind.paused}
+    return [(known[kind.id], duty.stage) for duty in all_duties for kind in duty.kinds if kind.id in known]
 
 
 def _bounded(places: Sequence[tuple[Kind, Stage]]) -> list[tuple[Kind, list[str]]]:

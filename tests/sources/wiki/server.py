@@ -96,6 +96,10 @@ class WikiServer(Wiki):
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Be away from now on."""
         self.release()
         self._server.shutdown()
         self._server.server_close()

@@ -280,9 +280,8 @@ async def test_each_request_waits_for_its_turn(wiki: WikiServer) -> None:
         wiki.edit(title, text)
     asked: list[tuple[str, int]] = []
 
-    async def turn(host: str) -> float:
+    async def turn(host: str) -> None:
         asked.append((host, len(wiki.requests)))
-        return 0.0
 
     async with Client(wiki.api, "Tester", turn) as client:
         await client.fetch(list(numbered(60)))

@@ -62,7 +62,7 @@ def test_a_wiki_that_wants_to_be_left_alone_for_an_hour_is_and_no_article_waits_
         "SELECT message, not_before > now() + interval '50 minutes' AS late FROM failure "
         "JOIN item ON item.id = item_id WHERE key = 'Page 2'"
     )
-    assert "wants to be left alone for another 60 minutes." in told.message
+    assert "is left alone for another 60 minutes: it refused with 429 Too Many Requests" in told.message
     assert told.late
 
 
@@ -113,7 +113,7 @@ def test_who_refreshes_is_told_how_long_the_wiki_wants_to_be_left_alone(
         wiki.fail_next(limited("7200"))
         before = len(wiki.requests)
         for _ in range(2):
-            with pytest.raises(DiscoveryFailed, match="wants to be left alone for another 120 minutes"):
+            with pytest.raises(DiscoveryFailed, match="is left alone for another 120 minutes"):
                 db.refresh()
     assert len(wiki.requests) == before + 1
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from detent.knowledge import Wait
 from detent.sources import pace
 from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
@@ -27,7 +28,7 @@ def client_of(
     if patient:  # whoever set a slow pace waits for it, and for one other who does
         at_most = max(at_most, 2 * 60.0 / per_minute)
 
-    async def turn(host: str) -> float:
+    async def turn(host: str) -> Wait | None:
         return await pace.turn(settings.host, per_minute, at_most)
 
     async def again(error: WikiFailed, failed: int) -> bool:
@@ -44,4 +45,4 @@ async def hold(settings: WikiSettings, error: WikiFailed, failed: int) -> None:
     """Let nobody ask for as long as the wiki says, or longer each time that it fails; it has `failed` so many times."""
     if not error.held:
         seconds = min(2.0 ** min(failed - 1, 10), _LONGEST_HOLD_SECONDS)
-        await pace.hold(settings.host, seconds if error.retry_after is None else error.retry_after)
+        await pace.hold(settings.host, seconds if error.retry_after is None else error.retry_after, error.what)

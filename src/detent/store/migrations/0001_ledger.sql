@@ -269,5 +269,8 @@ CREATE TABLE checkpoint (
 -- a moment at a time.
 CREATE TABLE pace (
     service     text COLLATE "C" PRIMARY KEY,
-    next_at     timestamptz NOT NULL
+    next_at     timestamptz NOT NULL,
+    held_until  timestamptz,
+    reason      text
 ) WITH (fillfactor = 50);
+COMMENT ON COLUMN pace.held_until IS 'Until when it is left alone, or was the last time; the reason is what it did.';

@@ -9,11 +9,19 @@ WHERE pace.next_at <= clock() + make_interval(secs => %(most)s)
 RETURNING extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
 
 -- name: next_turn
--- In how many seconds the next turn at a service is free.
-SELECT extract(epoch FROM next_at - clock())::float8 AS seconds FROM pace WHERE service = %(service)s;
+-- In how many seconds the next turn at a service is free, and why it is left alone, if it is.
+SELECT extract(epoch FROM next_at - clock())::float8 AS seconds,
+       CASE WHEN held_until > clock() THEN reason END AS reason
+FROM pace WHERE service = %(service)s;
 
 -- name: hold_turns
--- Leaves a service alone for a while.
-INSERT INTO pace (service, next_at) VALUES (%(service)s, clock() + make_interval(secs => %(seconds)s))
+-- Leaves a service alone for a while, because of what it did.
+INSERT INTO pace (service, next_at, held_until, reason)
+SELECT %(service)s, until, until, %(reason)s FROM (SELECT clock() + make_interval(secs => %(seconds)s) AS until) AS held
 ON CONFLICT (service) DO UPDATE
-SET next_at = greatest(pace.next_at, clock() + make_interval(secs => %(seconds)s));
+SET next_at = greatest(pace.next_at, excluded.next_at),
+    held_until = greatest(pace.held_until, excluded.held_until), reason = excluded.reason;
+
+-- name: held_services
+-- The services that are left alone, until when, and why.
+SELECT service, held_until, reason FROM pace WHERE held_until > clock() ORDER BY held_until, service;

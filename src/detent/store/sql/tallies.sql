@@ -117,3 +117,17 @@ CROSS JOIN LATERAL (
     WHERE place.kind_id = asked.kind_id AND place.state = asked.state
       AND place.not_before > clock() AND place.not_before < held_back()
 ) AS later;
+
+-- name: reasons_to_wait
+-- Why the item failed that is the first to be tried again, in each of these kinds and states; in the order of their
+-- times.
+SELECT failure.message
+FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS asked (kind_id, state)
+CROSS JOIN LATERAL (
+    SELECT place.not_before, place.item_id FROM place
+    WHERE place.kind_id = asked.kind_id AND place.state = asked.state
+      AND place.not_before > clock() AND place.not_before < held_back()
+    ORDER BY place.kind_id, place.state, place.not_before, place.priority, place.item_id LIMIT 1
+) AS first
+JOIN failure ON failure.item_id = first.item_id
+ORDER BY first.not_before, first.item_id;

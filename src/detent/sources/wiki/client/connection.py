@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 import httpx
 
+from detent.knowledge import Wait
 from detent.lifecycle import Trouble
 from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, left_alone, refused
 
-Turn = Callable[[str], Awaitable[float]]
-"""Waits until a host may be asked again, and returns 0; or says for how many seconds more it is to be left alone."""
+Turn = Callable[[str], Awaitable[Wait | None]]
+"""Waits until a host may be asked again, and returns None; or says for how long it is to be left alone."""
 
 Again = Callable[[WikiFailed, int], Awaitable[bool]]
 """Says whether a question is asked again that has failed so many times, once it is time for that."""
@@ -130,8 +131,8 @@ class Connection:
     async def _exchange(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
         """Send a question and read what comes back, when no more than one other is under way and it is our turn."""
         async with _gate(self.host):
-            if self._turn is not None and (seconds := await self._turn(self.host)) > 0:
-                raise left_alone(self.address, seconds)
+            if self._turn is not None and (wait := await self._turn(self.host)) is not None:
+                raise left_alone(self.address, wait)
             try:
                 async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
                     return await self._receive(client, parameters)

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from detent.errors import DetentError
+from detent.knowledge import Wait
 from detent.lifecycle import Trouble, retry_after_seconds
 from detent.lifecycle.trouble import classify_status
 
@@ -52,26 +53,27 @@ _BY_CODE = {
 class WikiFailed(DetentError):
     """A wiki cannot be asked, refused to answer, or gave no answer that can be used; the message says which.
 
-    `trouble` tells whether it is worth asking again, and `retry_after` not before how many seconds. `code` is the
-    wiki's own name for its refusal. `away`: it has nothing to do with what was asked. `held`: it was not even asked,
-    because it is being left alone. `answered` has what was found out before it failed, for each title it is about: of
-    those, nothing need be asked again.
+    `what` is that, without the address. `trouble` tells whether it is worth asking again, and `retry_after` not before
+    how many seconds. `code` is the wiki's own name for its refusal. `away`: it has nothing to do with what was asked.
+    `held`: it was not even asked, because it is being left alone. `answered` has what was found out before it failed,
+    for each title it is about: of those, nothing need be asked again.
     """
 
     def __init__(
         self, address: str, what: str, trouble: Trouble, *, retry_after: float | None = None, code: str = ""
     ) -> None:
-        super().__init__(f"The wiki {address} {what.rstrip('.')}.")
+        self.what = what.rstrip(".")
+        super().__init__(f"The wiki {address} {self.what}.")
         self.trouble, self.retry_after, self.code = trouble, retry_after, code
         self.away = trouble in _OF_THE_WIKI or code in _NOT_NOW
         self.held = False
         self.answered: Mapping[str, Any] = {}
 
 
-def left_alone(address: str, seconds: float) -> WikiFailed:
+def left_alone(address: str, wait: Wait) -> WikiFailed:
     """A wiki is not to be asked for so long."""
-    wish = f"wants to be left alone for another {_span(seconds)}"
-    failure = WikiFailed(address, wish, Trouble.RATE_LIMITED, retry_after=seconds)
+    what = f"is left alone for another {_span(wait.seconds)}" + (f": it {wait.reason}" if wait.reason else "")
+    failure = WikiFailed(address, what, Trouble.RATE_LIMITED, retry_after=wait.seconds)
     failure.held = True
     return failure
 
@@ -129,7 +131,9 @@ def _wait(headers: Mapping[str, str]) -> float | None:
 
 
 def _span(seconds: float) -> str:
-    """A while in words, rounded up: `90 seconds`, `45 minutes`, `26 hours`."""
+    """A while in words, rounded up: `1 second`, `90 seconds`, `45 minutes`, `26 hours`."""
+    if seconds <= 1:
+        return "1 second"
     for unit, length in (("seconds", 1), ("minutes", 60)):
         if seconds <= 120 * length:
             return f"{math.ceil(seconds / length)} {unit}"
