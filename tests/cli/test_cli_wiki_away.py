@@ -1,20 +1,24 @@
-"""`detent run` while a wiki is away: it says why it waits."""
+"""`detent run` while a wiki is away: it says why it waits, and stops at once."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.wiki.server import Failing, WikiServer, refusing
+from tests.sources.wiki.server import STALLED, Failing, WikiServer, refusing
 
 Result = subprocess.CompletedProcess[str]
 Start = Callable[..., subprocess.Popen[str]]
+Until = Callable[[Callable[[], object]], None]
+Query = Callable[..., list[Any]]
 
 TITLES = [f"Page {number}" for number in range(120)]
 SOON = Failing(503, {"Content-Type": "text/html", "Retry-After": "20"}, b"<h1>Back soon</h1>")
+LATER_THAN_THE_TEST = Failing(503, {"Content-Type": "text/html", "Retry-After": "59"}, b"<h1>Back soon</h1>")
 LATE = Failing(503, {"Content-Type": "text/html", "Retry-After": "3600"}, b"<h1>Back soon</h1>")
 BEHIND = refusing("maxlag", "Waiting for a copy: 7.5 seconds behind", {"Retry-After": "3600"})
 
@@ -72,3 +76,35 @@ def test_on_a_terminal_the_reason_stands_below_the_table(terminal: Callable[...,
     screen = terminal("run")
     screen.wait_for("refused with 503 Service Unavailable: Back soon; it is asked again at 20")
     screen.process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_only_waits_for_a_turn_is_let_go_at_once_without_an_attempt(
+    start: Start, added: WikiServer, query: Query, number: signal.Signals
+) -> None:
+    added.fail_next(LATER_THAN_THE_TEST, LATER_THAN_THE_TEST)
+    process = start("run")
+    assert process.stderr is not None
+    next(line for line in process.stderr if "it is asked again at" in line)
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    assert query("SELECT DISTINCT state, attempt FROM item") == [("discovered", 0)]
+    assert query("SELECT token FROM lease") == []
+    told = {row.reason for row in query("SELECT reason FROM journal")}
+    assert "the worker stopped" in told
+
+
+def test_a_request_that_is_under_way_may_finish(start: Start, until: Until, added: WikiServer, query: Query) -> None:
+    added.wait_for_requests(len(added.requests))
+    added.fail_next(Failing(), STALLED, LATER_THAN_THE_TEST)  # how titles are spelt, one batch, and another one
+    process = start("run")
+    added.wait_for_requests(3)
+    until(lambda: query("SELECT service FROM pace WHERE held_until > now()"))
+    process.terminate()
+    assert process.stderr is not None
+    next(line for line in process.stderr if "Stopping" in line)
+    added.release()
+    assert process.wait(20) == 143
+    done = query("SELECT key FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article' AND state = 'processed'")
+    assert len(done) == 50
+    assert query("SELECT token FROM lease") == []

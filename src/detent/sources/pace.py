@@ -1,7 +1,8 @@
 """Pace: how often a service may be asked, by all processes that share a database together.
 
 Handlers and discovery call `turn` before each request, and `hold` when the service says that it wants to be left alone
-for a while. Whoever runs them says by which clock they wait; where nobody has, as in a test, there is no waiting.
+for a while. Whoever runs them says by which clock they wait; where nobody has, as in a test, there is no waiting. Who
+only waits for a turn has nothing under way, and may be let go when it is time to stop.
 """
 
 from __future__ import annotations
@@ -24,7 +25,15 @@ class Pace(Protocol):
         """Let nobody ask this service for so long, because of what it did: `refused with 503 Service Unavailable`."""
 
 
+class Waiting:
+    """How many wait for a turn, of those that one call has to do with."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 _PACE: ContextVar[Pace | None] = ContextVar("pace", default=None)
+_WAITING: ContextVar[Waiting | None] = ContextVar("waiting", default=None)
 
 
 def keep(pace: Pace) -> None:
@@ -32,9 +41,20 @@ def keep(pace: Pace) -> None:
     _PACE.set(pace)
 
 
+def watch(waiting: Waiting) -> None:
+    """Count there who waits for a turn, of all that is called from here on."""
+    _WAITING.set(waiting)
+
+
 async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS) -> Wait | None:
-    pace = _PACE.get()
-    return None if pace is None else await pace.turn(service, per_minute, at_most)
+    pace, waiting = _PACE.get(), _WAITING.get() or Waiting()
+    if pace is None:
+        return None
+    waiting.count += 1
+    try:
+        return await pace.turn(service, per_minute, at_most)
+    finally:
+        waiting.count -= 1
 
 
 async def hold(service: str, seconds: float, reason: str) -> None:

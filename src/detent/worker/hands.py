@@ -68,11 +68,15 @@ class Hands:
         """Give up everything that is running; returns those items. What a handler still says is not used."""
         items = list(self._taken.values())
         self._taken.clear()
-        calls = list(self._calls)
-        for call in calls:
-            call.cancel()
-        if calls:
-            await asyncio.wait(calls, timeout=_STUBBORN_SECONDS)
+        await _cancel(list(self._calls))
+        return items
+
+    async def let_go(self) -> list[Item]:
+        """Give up what only waits for its turn at a service, so that nothing is lost by it; returns those items."""
+        waiting = {task: call for task, call in self._calls.items() if isinstance(call, TaskCall) and call.waits}
+        given = [(item.token, item.id) for call in waiting.values() for item in call.items]
+        items = [item for each in given if (item := self._taken.pop(each, None)) is not None]
+        await _cancel(list(waiting))
         return items
 
     def close(self) -> None:
@@ -155,3 +159,10 @@ class Hands:
         if not task.cancelled():
             self._fill()
             task.result()
+
+
+async def _cancel(calls: Sequence[asyncio.Task[None]]) -> None:
+    for call in calls:
+        call.cancel()
+    if calls:
+        await asyncio.wait(calls, timeout=_STUBBORN_SECONDS)

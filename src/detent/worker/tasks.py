@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from detent.knowledge import Item, Outcome
+from detent.sources import pace
 from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of, outcome_of_result, outcomes_of_batch, over_limit
@@ -26,8 +27,20 @@ class TaskCall:
         self._items = list(items)
         self._one_by_one: deque[Item] = deque()
         self._report = report
+        self._waiting = pace.Waiting()
+
+    @property
+    def waits(self) -> bool:
+        """Whether the handler only waits for its turn at a service."""
+        return self._waiting.count > 0
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """All that it was given."""
+        return self._items
 
     async def run(self) -> None:
+        pace.watch(self._waiting)
         outcomes = await self._attempt(self._items)
         if outcomes is not None:
             self._report(self._items, outcomes)

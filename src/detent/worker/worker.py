@@ -303,7 +303,8 @@ class Worker:
         return max(seconds, 0.0) + _MOMENT_SECONDS if seconds > -_PAST_SECONDS else _NEVER
 
     async def _wind_down(self, grace_seconds: float) -> None:
-        """Give back what was not begun, let the rest finish within the grace period, give back the rest."""
+        """Give back what was not begun or waits for its turn at a service, let the rest finish within the grace period,
+        give back the rest."""
         try:
             async with asyncio.timeout(grace_seconds + _LAST_SECONDS):
                 await self._give_back_waiting()
@@ -325,7 +326,7 @@ class Worker:
             await self._give_back_waiting()
 
     async def _give_back_waiting(self) -> None:
-        waiting = [item for hands in self._hands for item in hands.give_back()]
+        waiting = [item for hands in self._hands for item in [*hands.give_back(), *await hands.let_go()]]
         suspects = [item for _, item in self._suspects]
         self._suspects.clear()
         await self._settler.release([*waiting, *suspects], STOPPED)

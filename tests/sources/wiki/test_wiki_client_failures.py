@@ -172,6 +172,21 @@ async def test_a_host_where_nobody_listens_cannot_be_reached() -> None:
     assert f"The wiki {api} cannot be reached:" in str(error)
 
 
+async def test_a_host_that_takes_no_call_is_away() -> None:
+    with socket.socket() as busy, socket.socket() as first, socket.socket() as second:
+        busy.bind(("127.0.0.1", 0))
+        busy.listen(0)
+        for each in (first, second):
+            each.setblocking(False)
+            each.connect_ex(busy.getsockname())
+        async with Client(
+            f"http://127.0.0.1:{busy.getsockname()[1]}/w/api.php", "Tester", timeout_seconds=0.2
+        ) as client:
+            error = await failure(client)
+    assert (error.trouble, error.away) == (Trouble.NETWORK, True)
+    assert "cannot be reached: there was no connection within 0.2 seconds" in str(error)
+
+
 async def test_another_path_than_that_of_the_api_is_told(wiki: WikiServer) -> None:
     async with Client(f"http://{wiki.host}/wiki/Cat", "Tester") as client:
         error = await failure(client)

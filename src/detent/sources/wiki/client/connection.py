@@ -30,6 +30,8 @@ LONGEST_ADDRESS = 6_000
 MOST_AT_ONCE = 2
 """Requests to one host at the same time; Wikimedia's limit is three for all that somebody does."""
 
+_CONNECT_SECONDS = 10.0
+"""How long a connection is waited for: less than who stops waits for what is under way."""
 _LARGEST_REFUSAL = 65_536
 _PATIENCE = 10
 """A whole answer may take so many times as long as a wait for its next bytes."""
@@ -58,6 +60,7 @@ class Connection:
         self._url = url.copy_with(username="", password="")
         self._turn, self._again = turn, again
         self._timeout_seconds = timeout_seconds
+        self._connect_seconds = min(timeout_seconds, _CONNECT_SECONDS)
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
         self._headers = [(b"User-Agent", name.encode(errors="replace"))]
         self._client = self._new()
@@ -106,7 +109,7 @@ class Connection:
 
     def _new(self) -> httpx.AsyncClient:
         limits = httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30)
-        timeout = self._timeout_seconds
+        timeout = httpx.Timeout(self._timeout_seconds, connect=self._connect_seconds)
         return httpx.AsyncClient(auth=self._auth, headers=self._headers, timeout=timeout, limits=limits)
 
     @asynccontextmanager
@@ -136,21 +139,26 @@ class Connection:
             try:
                 async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
                     return await self._receive(client, parameters)
-            except httpx.TimeoutException:
-                slow = f"did not answer within {self._timeout_seconds:g} seconds"
-                raise self.failure(slow, Trouble.TIMEOUT) from None
+            except httpx.HTTPError as error:
+                raise self._unanswered(error) from None
             except TimeoutError:
                 slow = f"did not end its answer within {self._timeout_seconds * _PATIENCE:g} seconds"
                 raise self.failure(slow, Trouble.TIMEOUT) from None
-            except httpx.DecodingError:
-                raise self.failure("gave an answer that was damaged on its way", Trouble.NETWORK) from None
-            except httpx.HTTPError as error:
-                reason = " ".join(str(error).split()) or type(error).__name__
-                broken = isinstance(error, _BROKEN)
-                how = "broke off its answer" if broken else "cannot be reached"
-                failure = self.failure(f"{how}: {reason}", Trouble.NETWORK)
-                failure.away = not broken
-                raise failure from None
+
+    def _unanswered(self, error: httpx.HTTPError) -> WikiFailed:
+        """Why there is no answer. A wiki that could not even be asked is away."""
+        if isinstance(error, httpx.DecodingError):
+            return self.failure("gave an answer that was damaged on its way", Trouble.NETWORK)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, httpx.ConnectTimeout):
+            reason = f"there was no connection within {self._connect_seconds:g} seconds"
+        elif isinstance(error, httpx.TimeoutException):
+            return self.failure(f"did not answer within {self._timeout_seconds:g} seconds", Trouble.TIMEOUT)
+        if isinstance(error, _BROKEN):
+            return self.failure(f"broke off its answer: {reason}", Trouble.NETWORK)
+        failure = self.failure(f"cannot be reached: {reason}", Trouble.NETWORK)
+        failure.away = True
+        return failure
 
     async def _receive(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
         body = bytearray()
