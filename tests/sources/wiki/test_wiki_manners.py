@@ -66,6 +66,33 @@ def test_a_wiki_that_wants_to_be_left_alone_for_an_hour_is_and_no_article_waits_
     assert told.late
 
 
+def test_two_wikis_on_one_host_do_not_wait_for_each_other(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], standing: Callable[[], Any], database: str
+) -> None:
+    wiki.fail_next(limited("3600"))
+    with opened(["Page 1"]) as db:
+        db.run(wait=False)
+    with WikiServer({"Owl": "Text."}) as other:
+        settings = WikiSettings(api=other.api, seeds=("Owl",), depth=0)
+        with detent.open(database=database, sources=make("other", settings.as_data())) as db:
+            db.run(wait=False)
+    assert standing() == {"Page 1": ("discovered", 0), "Owl": ("processed", 0)}
+
+
+@pytest.mark.parametrize(
+    ("api", "service"),
+    [
+        ("https://en.wikipedia.org/w/api.php", "en.wikipedia.org"),
+        ("https://EN.wikipedia.org:443/w/api.php", "en.wikipedia.org"),
+        ("http://me:secret@wiki.example:80/api.php", "wiki.example"),
+        ("http://wiki.example:443/api.php", "wiki.example:443"),
+        ("http://wiki.example:8080/api.php", "wiki.example:8080"),
+    ],
+)
+def test_the_pace_is_that_of_the_host_and_of_a_port_that_is_not_the_usual_one(api: str, service: str) -> None:
+    assert WikiSettings(api=api).service == service
+
+
 def changed_in(db: detent.Detent, query: Query) -> set[str]:
     """Which articles a refresh that fails finds changed."""
     with pytest.raises(DiscoveryFailed) as failed:

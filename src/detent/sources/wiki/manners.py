@@ -29,7 +29,7 @@ def client_of(
         at_most = max(at_most, 2 * 60.0 / per_minute)
 
     async def turn(host: str) -> Wait | None:
-        return await pace.turn(settings.host, per_minute, at_most)
+        return await pace.turn(settings.service, per_minute, at_most)
 
     async def again(error: WikiFailed, failed: int) -> bool:
         await hold(settings, error, failed)
@@ -45,4 +45,4 @@ async def hold(settings: WikiSettings, error: WikiFailed, failed: int) -> None:
     """Let nobody ask for as long as the wiki says, or longer each time that it fails; it has `failed` so many times."""
     if not error.held:
         seconds = min(2.0 ** min(failed - 1, 10), _LONGEST_HOLD_SECONDS)
-        await pace.hold(settings.host, seconds if error.retry_after is None else error.retry_after, error.what)
+        await pace.hold(settings.service, seconds if error.retry_after is None else error.retry_after, error.what)

@@ -20,6 +20,7 @@ _WIKIMEDIA = (
     *("wikisource.org", "wikiversity.org", "wikivoyage.org", "wikidata.org", "mediawiki.org"),
 )
 _WIKIMEDIA_PER_MINUTE = 200.0
+_USUAL_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,13 @@ class WikiSettings:
     @property
     def host(self) -> str:
         return urlsplit(self.api or "").hostname or ""
+
+    @property
+    def service(self) -> str:
+        """What is asked at its own pace: the host, and with a port of its own each of several wikis there."""
+        place = urlsplit(self.api or "")
+        usual = place.port in (None, _USUAL_PORTS.get(place.scheme))
+        return self.host if usual else f"{self.host}:{place.port}"
 
     @property
     def requests_per_minute(self) -> float | None:
