@@ -47,11 +47,12 @@ def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None
 
     told = {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding", "expansions"}
     assert set(status) == told
-    assert status["totals"] == {"items": 5, "waiting": 2, "working": 2, "failed": 1, "stopped": 0, "done": 0}
+    totals = {"items": 5, "waiting": 2, "held_back": 0, "working": 2, "failed": 1, "stopped": 0, "done": 0}
+    assert status["totals"] == totals
     [source] = status["sources"]
     assert set(source) == {"name", "added_at", "paused_at", "labels"}
     [label] = source["labels"]
-    counts = {"total", "waiting", "working", "failed", "stopped", "done"}
+    counts = {"total", "waiting", "held_back", "working", "failed", "stopped", "done"}
     assert set(label) == {"label", "lifecycle", "states", *counts}
     assert label["states"][0] == {"state": "pending", "meaning": "waiting", "count": 2}
     [worker] = status["workers"]

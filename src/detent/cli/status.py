@@ -31,6 +31,8 @@ NO_SOURCES = (
 
 NOT_BEGUN = "No items are known yet: the next `detent run` lets the sources name theirs."
 
+_HELD_BACK = "Held back is what is beyond the number of items that is asked for; of a wiki, that is its --target."
+
 _REFRESH_SECONDS = 1.0
 
 
@@ -55,9 +57,10 @@ class Overview:
 @with_session
 @as_json("""
     at          when it was asked
-    totals      items, waiting, working, failed, stopped, done: how many
+    totals      items, waiting, held_back, working, failed, stopped, done: how many
     sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
-    lifecycle, total, waiting, working, failed, stopped, done, states, a list of: state, meaning, count
+    lifecycle, total, waiting, held_back, working, failed, stopped, done, states, a list of: state, meaning,
+    count
     workers     a list of: owner, items, leases, since, deadline
     states      how many items are in each state, of all sources together
     labels      the same for each label
@@ -89,10 +92,10 @@ def status(session: Session, watch: bool, json_: bool) -> None:
 
 
 async def look(store: Store) -> Overview:
-    from detent.cli.standing import standings
+    from detent.cli.standing import shut_out, standings
 
     kinds, tallies = await store.kinds.select(), await store.count_by_state()
-    known = standings(kinds, tallies)
+    known = standings(kinds, tallies, await shut_out(store, kinds))
     return Overview(datetime.now(UTC), await store.sources.all(), tallies, known, await store.workers())
 
 
@@ -167,16 +170,16 @@ def _picture(overview: Overview) -> RenderableType:
 
 def _states(overview: Overview) -> RenderableType:
     from detent.cli.drawing import plain, table
-    from detent.cli.standing import STYLES, meaning
+    from detent.cli.standing import STYLES
 
     paused = {origin.name for origin in overview.origins if origin.paused_at}
     shown = table("Source", "Label", "State", "Items", "Meaning", numbers=["Items"])
     for standing in overview.standings:
         kind = standing.kind
         source = f"{kind.source} (paused)" if kind.source in paused else kind.source
-        for state, count in standing.states.items():
-            role = meaning(kind.lifecycle, state)
-            shown.add_row(plain(source), plain(kind.label), state, number(count), plain(role, style=STYLES[role]))
+        for state, role, count in standing.rows():
+            means = plain(_words(role), style=STYLES[role])
+            shown.add_row(plain(source), plain(kind.label), state, number(count), means)
             source = ""
         shown.add_row(plain(source), plain(kind.label, style="bold"), "total", number(standing.total), "")
     return shown
@@ -184,16 +187,22 @@ def _states(overview: Overview) -> RenderableType:
 
 def _summary(overview: Overview) -> RenderableType:
     from detent.cli.drawing import plain
-    from detent.cli.standing import FAILED
+    from detent.cli.standing import FAILED, HELD_BACK
 
     totals = _totals(overview)
-    words = ", ".join(f"{number(totals[name])} {name}" for name in totals if name != "items" and totals[name])
+    words = ", ".join(f"{number(totals[name])} {_words(name)}" for name in totals if name != "items" and totals[name])
     sentence = f"{counted(totals['items'], 'item')}{f': {words}' if words else ''}."
+    if totals[HELD_BACK]:
+        sentence += f" {_HELD_BACK}"
     if not totals[FAILED]:
         return plain(sentence)
     states = sorted({state for each in overview.standings for state in each.kind.lifecycle.failures & set(each.states)})
     commands = ", ".join(f"detent items --state {state}" for state in states)
     return plain(f"{sentence} See what failed: {commands}")
+
+
+def _words(role: str) -> str:
+    return role.replace("_", " ")
 
 
 def _workers(overview: Overview) -> RenderableType:
@@ -243,16 +252,12 @@ def _document(overview: Overview, brain: BrainStatus) -> dict[str, Any]:
 
 
 def _label(standing: Standing) -> dict[str, Any]:
-    from detent.cli.standing import STYLES, meaning
+    from detent.cli.standing import STYLES
 
-    lifecycle = standing.kind.lifecycle
     return {
         "label": standing.kind.label,
-        "lifecycle": lifecycle.name,
+        "lifecycle": standing.kind.lifecycle.name,
         "total": standing.total,
         **{name: standing.of(name) for name in STYLES},
-        "states": [
-            {"state": state, "meaning": meaning(lifecycle, state), "count": count}
-            for state, count in standing.states.items()
-        ],
+        "states": [{"state": state, "meaning": role, "count": count} for state, role, count in standing.rows()],
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detent.cli.options import Command, with_session
+from detent.cli.output import counted
 from detent.cli.session import Session
 from detent.configuration.masking import masked
 from detent.errors import DetentError
@@ -93,7 +94,21 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         return replace(settings, seeds=seeds, contact=settings.contact or contact).as_data()
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
-    session.say(f"{_told(name, written)} `detent run` loads them.")
+    full = await _full(opened, name, written.target)
+    session.say(f"{_told(name, written)} {full or '`detent run` loads them.'}")
+
+
+async def _full(opened: Connected, name: str, target: int | None) -> str | None:
+    """That nothing more is loaded, where as many articles are as were asked for."""
+    from detent.sources.wiki.handling import ARTICLES_IN
+    from detent.sources.wiki.nodes import ARTICLE
+
+    counts = await opened.store.count_by_state()
+    loaded = sum(line.count for line in counts if (line.source, line.label, line.state) == (name, ARTICLE, ARTICLES_IN))
+    if target is None or loaded < target:
+        return None
+    are = "is" if loaded == 1 else "are"
+    return f"{counted(loaded, 'article')} {are} loaded already: nothing more is fetched until --target is raised."
 
 
 def _settings(session: Session, name: str, kept: Mapping[str, Any] | None, given: Mapping[str, Any]) -> WikiSettings:

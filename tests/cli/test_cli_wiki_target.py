@@ -1,0 +1,55 @@
+"""A wiki's target: what is beyond it is held back, and that is told."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.sources.wiki.server import WikiServer
+
+Result = subprocess.CompletedProcess[str]
+
+PAGES = {"Owl": "It hunts [[mouse|mice]] in the [[forest]].", "Mouse": "Small.", "Forest": "Trees."}
+
+
+@pytest.fixture
+def wiki(project: Path) -> Iterator[WikiServer]:
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+    with WikiServer(PAGES) as running:
+        yield running
+
+
+def test_what_is_beyond_the_target_is_held_back_and_does_not_wait(
+    said: Callable[..., Result], ran: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer
+) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
+    assert ran("run").returncode == 0
+
+    told = said("status").stdout
+    totals = document("status")["totals"]
+
+    assert any(line.split()[-4:] == ["discovered", "1", "held", "back"] for line in told.splitlines())
+    assert "1 held back" in told
+    assert "--target" in told
+    assert (totals["waiting"], totals["held_back"]) == (0, 1)
+    said("add", "wiki", "birds", "--target", "3")
+    assert ran("run").returncode == 0
+    totals = document("status")["totals"]
+    assert (totals["waiting"], totals["held_back"]) == (0, 0)
+    assert "held back" not in said("status").stdout
+
+
+def test_a_target_below_what_is_loaded_says_that_nothing_more_is_fetched(
+    said: Callable[..., Result], ran: Callable[..., Result], wiki: WikiServer
+) -> None:
+    full = "loaded already: nothing more is fetched until --target is raised."
+    added = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
+    assert added.stdout.endswith("`detent run` loads them.\n")
+    assert ran("run").returncode == 0
+    assert said("add", "wiki", "birds", "--target", "1").stdout.endswith(f"2 articles are {full}\n")
+    assert said("add", "wiki", "birds", "--target", "2").stdout.endswith(f"2 articles are {full}\n")
+    assert said("add", "wiki", "birds", "--target", "3").stdout.endswith("`detent run` loads them.\n")
