@@ -218,8 +218,37 @@ async def test_a_password_in_the_address_is_sent_and_not_told(
 async def test_a_wiki_that_wants_https_is_asked_over_https(wiki: WikiServer, client: Client) -> None:
     wiki.fail_next(Failing(301, {"Location": f"https://{wiki.host}/w/api.php?action=query"}, b""))
     error = await failure(client)
-    assert error.trouble is Trouble.NETWORK
-    assert f"The wiki https://{wiki.host}/w/api.php cannot be reached" in str(error)
+    assert (error.trouble, error.away) == (Trouble.REJECTED, True)
+    assert f"The wiki https://{wiki.host}/w/api.php does not speak https there." in str(error)
+
+
+async def test_an_address_with_https_where_http_is_spoken_is_told_with_the_right_one(wiki: WikiServer) -> None:
+    async with Client(wiki.api.replace("http:", "https:"), "Tester") as client:
+        error = await failure(client)
+    assert (error.trouble, error.away) == (Trouble.REJECTED, True)
+    assert f"does not speak https there; try {wiki.api}." in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n<h1>The plain HTTP request was sent to HTTPS port</h1>",
+        b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\nReason: You're speaking plain HTTP to an SSL-enabled server port.",
+    ],
+)
+async def test_an_address_with_http_where_https_is_spoken_is_told_with_the_right_one(answer: bytes) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(speak, "127.0.0.1", 0) as server:
+        host = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Client(f"http://{host}/w/api.php", "Tester") as client:
+            error = await failure(client)
+    assert f"The wiki http://{host}/w/api.php speaks https there; try https://{host}/w/api.php." in str(error)
 
 
 async def test_no_redirect_leads_to_another_host(wiki: WikiServer, client: Client) -> None:

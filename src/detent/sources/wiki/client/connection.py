@@ -14,6 +14,7 @@ import httpx
 from detent.knowledge import Wait
 from detent.lifecycle import Trouble
 from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, left_alone, refused
+from detent.sources.wiki.client.schemes import speaks_no_tls, wants_tls
 
 Turn = Callable[[str], Awaitable[Wait | None]]
 """Waits until a host may be asked again, and returns None; or says for how long it is to be left alone."""
@@ -63,13 +64,14 @@ class Connection:
         self._connect_seconds = min(timeout_seconds, _CONNECT_SECONDS)
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
         self._headers = [(b"User-Agent", name.encode(errors="replace"))]
+        self._secured = False
         self._client = self._new()
         self._users: Counter[httpx.AsyncClient] = Counter()
 
     @property
     def address(self) -> str:
         """Where the API is, without what is secret in it."""
-        return f"{self._url.scheme}://{self.host}{self._url.path}"
+        return self._by(self._url.scheme)
 
     @property
     def host(self) -> str:
@@ -91,7 +93,7 @@ class Connection:
         async with self._sending() as client:
             reply = await self._exchange(client, parameters)
             if (secure := _secure(self._url, reply)) is not None:
-                self._url = secure
+                self._url, self._secured = secure, True
                 reply = await self._exchange(client, parameters)
             if reply.status != httpx.codes.OK:
                 raise self._refused(reply)
@@ -150,15 +152,23 @@ class Connection:
         if isinstance(error, httpx.DecodingError):
             return self.failure("gave an answer that was damaged on its way", Trouble.NETWORK)
         reason = " ".join(str(error).split()) or type(error).__name__
+        if isinstance(error, httpx.ConnectError) and not str(error):
+            reason = "it closed the connection when greeted over https"
         if isinstance(error, httpx.ConnectTimeout):
             reason = f"there was no connection within {self._connect_seconds:g} seconds"
         elif isinstance(error, httpx.TimeoutException):
             return self.failure(f"did not answer within {self._timeout_seconds:g} seconds", Trouble.TIMEOUT)
+        if speaks_no_tls(error):
+            instead = "" if self._secured else f"; try {self._by('http')}"
+            return self.failure(f"does not speak https there{instead}", Trouble.REJECTED)
         if isinstance(error, _BROKEN):
             return self.failure(f"broke off its answer: {reason}", Trouble.NETWORK)
         failure = self.failure(f"cannot be reached: {reason}", Trouble.NETWORK)
         failure.away = True
         return failure
+
+    def _by(self, scheme: str) -> str:
+        return f"{scheme}://{self.host}{self._url.path}"
 
     async def _receive(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
         body = bytearray()
@@ -183,6 +193,8 @@ class Connection:
 
     def _refused(self, reply: _Reply) -> WikiFailed:
         """What another status than that of success means. Behind it may be an error as a wiki tells it."""
+        if self._url.scheme == "http" and wants_tls(reply.status, reply.body):
+            return self.failure(f"speaks https there; try {self._by('https')}", Trouble.REJECTED)
         failure = refused(self.address, reply.status, reply.headers, reply.body)
         try:
             answer = json.loads(reply.body)
