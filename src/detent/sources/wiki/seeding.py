@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice
 
+from detent.sources.wiki.addresses import is_address, is_of, title_at
 from detent.sources.wiki.client import Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
@@ -56,8 +57,9 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     """The seeds that a wiki has."""
     seeds = Seeds()
     site = await client.site()
-    answers = await client.fetch(list(wanted.titles)) if wanted.titles else {}
-    for title in wanted.titles:
+    titles = _titles(seeds, wanted.titles, client.host)
+    answers = await client.fetch(titles) if titles else {}
+    for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
             near = fault.meant or await client.suggest(title)
@@ -87,13 +89,28 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     """The seeds that a dump has. It can be asked neither for the members of categories nor to search."""
     seeds = Seeds()
     site = dump.site()
-    answers = dump.find(list(wanted.titles))
-    for title in wanted.titles:
+    titles = _titles(seeds, wanted.titles, None)
+    answers = dump.find(titles)
+    for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
             near = fault.meant or _alike(title, dump)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
+
+
+def _titles(seeds: Seeds, written: Sequence[str], host: str | None) -> list[str]:
+    """The titles that were written, also as addresses of pages of the wiki at this host. A dump has no host."""
+    found = []
+    for each in written:
+        title = title_at(each) if is_address(each) else each
+        if title is not None and (title == each or (host is not None and is_of(each, host))):
+            found.append(title)
+        else:
+            where = f"no address of a page of {host}" if host else "an address"
+            such = f", such as {' '.join(title.split('_'))!r}" if title else ""
+            seeds.faults.append(f"{each} is {where}. A seed is a title{such}.")
+    return found
 
 
 def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> _Fault | None:

@@ -91,6 +91,11 @@ class Client:
         await self._connection.aclose()
 
     @property
+    def host(self) -> str:
+        """The host that is asked, and its port where that is not the usual one."""
+        return self._connection.host
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What the wiki has had to say about how it was asked, each once."""
         return tuple(self._warnings)
