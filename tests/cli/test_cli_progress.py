@@ -85,6 +85,12 @@ def test_what_is_to_be_tried_again_is_said_and_takes_as_long_as_it_waits(progres
     assert parsing.left_seconds is None
 
 
+def test_what_is_beyond_what_was_asked_for_is_not_among_what_is_to_be_done(progress: Progress) -> None:
+    progress.update(tallies(pending=1000), 0.0)
+    parsing, *_ = progress.update(tallies(pending=900, parsed=100), 10.0, [Later(beyond=800), Later(), Later()])
+    assert line(parsing) == "files/File parsing: 100 of 200 done, 10/s, about 10 s left"
+
+
 def test_stages_without_items_are_not_shown(progress: Progress) -> None:
     said = io.StringIO()
     with LineDisplay(Console(file=said, width=200), every_seconds=0) as shown:

@@ -150,7 +150,7 @@ def test_a_source_that_was_not_run_yet_has_no_empty_table(said: Callable[..., Re
 def test_seeds_come_from_a_file_a_category_and_a_search(
     said: Callable[..., Result], document: Callable[..., Any], plain: Path, wiki: WikiServer
 ) -> None:
-    (plain / "seeds.txt").write_text("Grain\n\nForest\n")
+    (plain / "seeds.txt").write_text("# food\nGrain\n\nForest\n")
     more = ("--category", "Birds", "--search", "grain")
     said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", str(plain / "seeds.txt"), *more)
     [source] = document("sources")["sources"]

@@ -27,7 +27,9 @@ def test_what_is_beyond_the_target_is_held_back_and_does_not_wait(
     said: Callable[..., Result], ran: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer
 ) -> None:
     said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
-    assert ran("run").returncode == 0
+    result = ran("run")
+    assert result.returncode == 0
+    assert "birds/Article claimed: 2 of 2 done" in result.stderr
 
     told = said("status").stdout
     totals = document("status")["totals"]

@@ -19,10 +19,12 @@ _FORWARD = (Event.CLAIM, Event.STEP, Event.DONE, Event.SKIP, Event.BACK)
 
 @dataclass(frozen=True)
 class Later:
-    """Items that failed for a passing reason: how many are to be tried again, and how soon the first of them."""
+    """Items that are not to be done now: how many failed for a passing reason and are to be tried again, how soon the
+    first of them, and how many are beyond what was asked for."""
 
     count: int = 0
     seconds: float = 0.0
+    beyond: int = 0
 
 
 @dataclass(frozen=True)
@@ -130,9 +132,10 @@ class Progress:
         behind = passed(lifecycle, stage.waiting)
         failures = {state: failing(lifecycle, state) for state in lifecycle.failures}
         fallen.note(_count(states, behind), _count(states, failures.keys() - behind))
-        done, total = fallen.passed + fallen.count, sum(states.values())
-        pace.note(now, done)
         same = [place for place, (other, _) in enumerate(self._places) if other.id == kind.id]
+        beyond = sum(later[place].beyond for place in same)
+        done, total = fallen.passed + fallen.count, max(0, sum(states.values()) - beyond)
+        pace.note(now, done)
         shared = {state for state, stages in failures.items() if len(stages) > 1}
         waiting = [later[place] for place in same if place <= number]
         return StageProgress(

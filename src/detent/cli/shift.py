@@ -20,6 +20,7 @@ from detent.cli.display import Display
 from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
+from detent.store import Kind
 from detent.store.leases import Holder
 from detent.store.pacing import Held
 from detent.worker.crew import Crew
@@ -134,9 +135,13 @@ class Shift:
         return held(holders)
 
     async def _count_later(self) -> None:
-        tallies = self._opened.store.tallies
-        waits = [await tallies.later([place]) for place in self._progress.places]
-        self._later = [Later(count, seconds or 0.0) for count, _, seconds in waits]
+        self._later = [await self._later_at(kind, state) for kind, state in self._progress.places]
+
+    async def _later_at(self, kind: Kind, state: str) -> Later:
+        store = self._opened.store
+        count, _, seconds = await store.tallies.later([(kind, state)])
+        beyond = await store.bounds.shut_out(kind, [state]) if kind.bounds.most is not None else 0
+        return Later(count, seconds or 0.0, beyond)
 
     async def _wait_for_database(self, away: DatabaseAway) -> None:
         if not self.away:

@@ -33,7 +33,7 @@ _NO_BEGINNING = "A wiki needs something to begin with: --seed, --seeds-file, --c
 @click.option(
     "--seeds-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of titles to begin with, one on each line.",
+    help="A file of titles to begin with, one on each line; # begins a comment.",
 )
 @click.option("--category", multiple=True, metavar="NAME", help="Begin with the articles of this category.")
 @click.option("--search", multiple=True, metavar="WORDS", help="Begin with what the wiki's own search finds.")
@@ -189,7 +189,8 @@ def _wanted(given: Mapping[str, Any]) -> Wanted:
 
 def _lines(file: Path) -> Sequence[str]:
     try:
-        return [line.strip() for line in file.read_text("utf-8-sig").splitlines() if line.strip()]
+        lines = [line.strip() for line in file.read_text("utf-8-sig").splitlines()]
+        return [line for line in lines if line and not line.startswith("#")]
     except (OSError, UnicodeDecodeError) as error:
         raise DetentError(f"{file} cannot be read as text: {error}") from None
 
