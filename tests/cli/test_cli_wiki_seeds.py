@@ -14,7 +14,13 @@ from tests.sources.wiki.server import WikiServer
 
 Result = subprocess.CompletedProcess[str]
 
-PAGES = {"Owl": "It hunts. [[Category:Birds]]", "Barn owl": "It is an owl. [[Category:Birds of Europe]]"}
+PAGES = {
+    "Owl": "It hunts. [[Category:Birds]]",
+    "Barn owl": "It is an owl. [[Category:Birds of Europe]]",
+    "Category:Birdsong": "Nothing is in it.",
+    "Machine learning": "It learns.",
+    "Mercury": "__DISAMBIG__ [[Mercury (planet)]] or [[Machine learning]].",
+}
 
 
 @pytest.fixture
@@ -62,3 +68,50 @@ def test_an_address_with_https_where_http_is_spoken_is_told(said: Callable[..., 
     assert told.splitlines() == [
         f"The wiki https://{wiki.host}/w/api.php does not speak https there; try http://{wiki.host}/w/api.php."
     ]
+
+
+@pytest.mark.parametrize(
+    ("category", "near"),
+    [("Bird", "'Birds' or 'Birds of Europe'"), ("Category:bird", "'Birds' or 'Birds of Europe'"), ("Brids", None)],
+)
+def test_categories_that_have_articles_are_suggested_for_one_that_has_none(
+    said: Callable[..., Result], wiki: WikiServer, category: str, near: str | None
+) -> None:
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--category", category).stderr
+    hint = f" Did you mean {near}?" if near else ""
+    assert told == f"The category {category!r} has no articles.{hint}\nNothing was added.\n"
+
+
+def test_a_category_with_a_slip_behind_its_beginning_is_found(said: Callable[..., Result], wiki: WikiServer) -> None:
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--category", "Birds of Europ").stderr
+    assert "Did you mean 'Birds of Europe'?" in told
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--category", "Birsd of Europe").stderr
+    assert "Did you mean" not in told
+
+
+@pytest.mark.parametrize("seed", ["Machnie learning", "Mcahine learning", "Amchine learning", "machine Learning"])
+def test_a_slip_in_the_first_letters_is_found(
+    said: Callable[..., Result], wiki: WikiServer, tmp_path: Path, seed: str
+) -> None:
+    dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in PAGES.items()])
+    for where in (("--api", wiki.api), ("--dump", str(dump))):
+        told = said("add", "wiki", "birds", *where, "--seed", seed).stderr
+        assert "Did you mean 'Machine learning'" in told
+
+
+@pytest.mark.parametrize("seed", ["Maxhine learning", "Achine learning", "Machine lerning"])
+def test_a_letter_that_is_wrong_or_missing_in_the_title_of_a_dump_is_found(
+    said: Callable[..., Result], plain: Path, tmp_path: Path, seed: str
+) -> None:
+    dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in PAGES.items()])
+    told = said("add", "wiki", "birds", "--dump", str(dump), "--seed", seed).stderr
+    assert "Did you mean 'Machine learning'?" in told
+
+
+def test_no_title_is_suggested_that_does_not_exist(
+    said: Callable[..., Result], wiki: WikiServer, tmp_path: Path
+) -> None:
+    dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in PAGES.items()])
+    for where in (("--api", wiki.api), ("--dump", str(dump))):
+        told = said("add", "wiki", "birds", *where, "--seed", "Mercury").stderr
+        assert told.startswith("Mercury is a disambiguation page. Did you mean 'Machine learning'?\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -154,6 +155,8 @@ class Wiki:
 
     def _list(self, name: str, asked: Parameters) -> tuple[list[Row], Row]:
         """The rows of a list that are told at once, and where to go on."""
+        if name == "allcategories":
+            return self._used(asked), {}
         prefix, found = {
             "search": ("sr", self._searched),
             "prefixsearch": ("ps", self._beginning),
@@ -166,6 +169,16 @@ class Wiki:
         start = int(asked.get(key, "0").rpartition("|")[2])
         following = f"page|{start + many}" if prefix == "cm" else start + many
         return rows[start : start + many], {key: following} if start + many < len(rows) else {}
+
+    def _used(self, asked: Parameters) -> list[Row]:
+        """The categories that pages are in, whether they have a page of their own or not."""
+        used = Counter(category for page in self.pages.values() for category in self.categories(page))
+        names = {category.partition(":")[2]: count for category, count in sorted(used.items())}
+        return [
+            {"category": name, "size": count, "pages": count, "files": 0, "subcats": 0}
+            for name, count in names.items()
+            if name.startswith(asked["acprefix"])
+        ][: int(asked["aclimit"])]
 
     def _searched(self, asked: Parameters) -> list[Stored]:
         words = asked["srsearch"].lower().split()

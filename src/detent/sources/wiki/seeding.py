@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 
 from detent.sources.wiki.addresses import is_address, is_of, title_at
-from detent.sources.wiki.client import Client
+from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.site import ARTICLES, Site
+from detent.sources.wiki.slips import great_slips, small_slips
 from detent.sources.wiki.wikitext import parse
 
 MOST_MEMBERS = 100_000
 _SUGGESTED = 5
+_LINKS_LOOKED_AT = 20
+_LOOKING_SECONDS = 1.0
+"""How long the titles of a dump, which may be millions, are looked through for a suggestion."""
 
 
 @dataclass
@@ -62,14 +67,23 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            near = fault.meant or await client.suggest(title)
+            near = await _existing(client, fault.meant) or await client.suggest(title)
+            near = near or await _existing(client, small_slips(title))
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     for category in wanted.categories:
         members = await _members(seeds, client, category)
-        _take_found(seeds, members, f"The category {category!r} has no articles.")
+        near = await client.suggest_categories(category) if not members else []
+        _take_found(seeds, members, f"The category {category!r} has no articles.{_meant(near, category)}")
     for words in wanted.searches:
         _take_found(seeds, await client.search(words, wanted.most_found), f"Nothing was found by {words!r}.")
     return seeds
+
+
+async def _existing(client: Client, titles: Sequence[str]) -> list[str]:
+    """Those of the first titles that the wiki has."""
+    asked = titles[:TITLES_AT_ONCE]
+    standing = await client.revisions(asked) if asked else {}
+    return [title for title in asked if not standing[title].missing]
 
 
 async def _members(seeds: Seeds, client: Client, category: str) -> list[str]:
@@ -94,7 +108,7 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            near = fault.meant or _alike(title, dump)
+            near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near(title, dump)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
@@ -144,12 +158,24 @@ def _take_found(seeds: Seeds, titles: Sequence[str], otherwise: str) -> None:
         seeds.faults.append(otherwise)
 
 
-def _alike(title: str, dump: Dump) -> list[str]:
-    """Titles in a dump that begin alike."""
+def _near(title: str, dump: Dump) -> list[str]:
+    """Titles in a dump that one which is not in it may stand for."""
     if not title.strip():
         return []
-    beginning = title[: max(3, len(title) // 2)].lower()
-    titles = (each.title for each in dump.titles() if each.namespace == ARTICLES)
+    return _there(small_slips(title), dump) or _there(great_slips(title), dump) or _alike(title, dump)
+
+
+def _there(titles: Sequence[str], dump: Dump) -> list[str]:
+    """The articles to which those of these titles lead that are in a dump."""
+    found = [answer for answer in dump.find(titles).values() if not isinstance(answer, Absent)]
+    return list(dict.fromkeys(answer.title for answer in found))
+
+
+def _alike(title: str, dump: Dump) -> list[str]:
+    """Titles in a dump that begin alike, as far as they are found soon."""
+    beginning, end = title[: max(3, len(title) // 2)].lower(), time.monotonic() + _LOOKING_SECONDS
+    listed = takewhile(lambda _: time.monotonic() < end, dump.titles())
+    titles = (each.title for each in listed if each.namespace == ARTICLES)
     return list(islice((each for each in titles if each.lower().startswith(beginning)), _SUGGESTED))
 
 

@@ -170,20 +170,44 @@ class Client:
             found = [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
         return [each for each in found if each != title][:MOST_SUGGESTIONS]
 
+    async def suggest_categories(self, category: str) -> list[str]:
+        """Categories with articles that may have been meant by one without any, the likeliest first."""
+        written = _category_title(await self.site(), category)
+        name = " ".join(written.partition(":")[2].replace("_", " ").split())
+        if not name:
+            return []
+        found = await self._categories(name)
+        if not found:
+            alike = {each.lower(): each for each in await self._categories(name[: max(len(name) // 2, 1)])}
+            found = [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
+        return [each for each in found if each != name][:MOST_SUGGESTIONS]
+
+    async def _categories(self, beginning: str) -> list[str]:
+        """The names of categories that begin so and have articles, also those without a page of their own."""
+        asked = {"list": "allcategories", "acprefix": _sendable(beginning), "acmin": "1", "acprop": "size"}
+        query = await self._first({**asked, "aclimit": "50"})
+        with self._understanding():
+            found = rows(query, "allcategories")
+            return [str(row.get("category", row.get("*"))) for row in found if int(row.get("pages", 0)) > 0]
+
     async def _near(
         self, lists: str, beginning: str, question: Mapping[str, str], limit: int = MOST_SUGGESTIONS
     ) -> list[str]:
         """The titles that one question to several lists finds; none where the wiki cannot be asked so."""
         asked = {**question, "list": lists, "pssearch": _sendable(beginning), "pslimit": str(limit)}
+        query = await self._first(asked)
+        with self._understanding():
+            return list(dict.fromkeys(str(row["title"]) for name in lists.split("|") for row in rows(query, name)))
+
+    async def _first(self, question: Mapping[str, str]) -> Mapping[str, Any]:
+        """What the first answer to a question says, which may go on; nothing where the wiki cannot be asked so."""
         try:
-            async with aclosing(self._answers(asked)) as answers:
-                query = (await anext(answers)).get("query") or {}
+            async with aclosing(self._answers(question)) as answers:
+                return (await anext(answers)).get("query") or {}
         except WikiFailed as error:
             if error.trouble is not Trouble.REJECTED:
                 raise
-            return []
-        with self._understanding():
-            return list(dict.fromkeys(str(row["title"]) for name in lists.split("|") for row in rows(query, name)))
+            return {}
 
     async def _each(
         self,
