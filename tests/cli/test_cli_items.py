@@ -106,6 +106,7 @@ def test_unknown_names_get_a_suggestion(said: Callable[..., Result]) -> None:
         assert (result.returncode, result.stdout) == (2, "")
         assert result.stderr.strip() == f"There is no {what} {name!r}. Did you mean {meant!r}?"
     assert "Did you mean 'page 0'?" in said("show", "pagee 0").stderr
+    assert "Did you mean 'page 0'?" in said("show", "Page 0").stderr
 
 
 @pytest.mark.usefixtures("project")

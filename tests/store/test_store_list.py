@@ -163,6 +163,11 @@ async def test_an_item_is_found_by_its_key_in_every_source_that_has_it(wiki: Sto
     assert len(await wiki.listing.find("same", source="other")) == 1
     with pytest.raises(UnknownName, match="Did you mean 'Ada Lovelace'"):
         await wiki.listing.find("Ada Lovelac")
+    for written in ("ada Lovelace", "ada lovelace", "ADA LOVELACE", "ada lovelac"):
+        with pytest.raises(UnknownName, match=r"Did you mean 'Ada Lovelace'\?$"):
+            await wiki.listing.find(written)
+    with pytest.raises(UnknownName, match=r"the key 'azure'\.$"):
+        await wiki.listing.find("azure")
     with pytest.raises(UnknownName, match=r"the key 'Adxxxx'. Did you mean 'Ada Lovelace'\?$"):
         await wiki.listing.find("Adxxxx")
     with pytest.raises(UnknownName, match=r"There is no item with the key 'nosuch'\.$"):

@@ -76,6 +76,9 @@ class Story:
         return {entry.to_state: entry.at for entry in self.history}
 
 
+_NEAR = 0.6
+"""How much a key that begins with another letter has to be like the one that is not there."""
+
 _MARKS = [{"kind": int, "key": str, "id": int, "priority": int, "time": time} for time in (str, type(None))]
 
 
@@ -180,10 +183,23 @@ class Listing:
         )
 
     async def _unknown_key(self, key: str) -> UnknownName:
-        alike = [row.key for row in await self._database.fetch("similar_keys", beginning_like(key))]
-        nearest = max(alike, key=lambda each: difflib.SequenceMatcher(None, key, each).ratio(), default=None)
-        hint = f" Did you mean {nearest!r}?" if nearest is not None else ""
+        hint = f" Did you mean {nearest!r}?" if (nearest := await self._nearest(key)) is not None else ""
         return UnknownName(f"There is no item with the key {key!r}.{hint}")
+
+    async def _nearest(self, key: str) -> str | None:
+        """A key that may have been meant: one that differs in small and capital letters, or that begins alike."""
+        other = key[0].swapcase() + key[1:]
+        spellings = [other, key.lower(), key.upper(), key.capitalize(), key.title()]
+        if found := await self._database.fetch("any_key", {"keys": [each for each in spellings if each != key]}):
+            return str(found[0].key)
+        alike = {row.key for row in await self._database.fetch("similar_keys", beginning_like(key))}
+        near = {row.key for row in await self._database.fetch("similar_keys", beginning_like(other))}
+        alike |= {each for each in near if _likeness(key, each) >= _NEAR}
+        return max(sorted(alike), key=lambda each: _likeness(key, each), default=None)
+
+
+def _likeness(key: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, key.lower(), other.lower()).ratio()
 
 
 def _embedding(row: Any) -> Embedding | None:

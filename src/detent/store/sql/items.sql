@@ -216,6 +216,12 @@ WHERE item.id = %(id)s;
 SELECT item.id FROM kind JOIN item ON item.kind_id = kind.id AND item.key = %(key)s
 WHERE kind.id = ANY (%(kinds)s::integer[]) ORDER BY item.id;
 
+-- name: any_key
+-- The first of these keys that an item has.
+SELECT item.key FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS asked (key, place)
+CROSS JOIN kind JOIN item ON item.kind_id = kind.id AND item.key = asked.key
+ORDER BY asked.place LIMIT 1;
+
 -- name: similar_keys
 -- Keys that begin alike, for a suggestion when a key is not found.
 SELECT item.key FROM kind CROSS JOIN LATERAL (
