@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from detent import Detent, IllegalMove, LeaseLost, NewItem
+from detent import Detent, Done, IllegalMove, LeaseLost, NewItem, Node
 from detent.errors import UnknownName
-from detent.interfaces import NotHeld, WorkQueueManager
+from detent.interfaces import NotAdvanced, NotHeld, WorkQueueManager
 from detent.lifecycle import ARTICLE
 from detent.store import Stage
 
@@ -512,6 +512,23 @@ def test_a_finished_article_is_not_pushed_back_into_the_queue(manager: WorkQueue
     with pytest.raises(IllegalMove):
         manager.mark_failed(SEEDS[0], "too late")
     assert manager.get_article(SEEDS[0]) == before
+
+
+def test_who_advances_an_article_is_told_that_what_it_carries_cannot_be_kept(manager: WorkQueueManager) -> None:
+    manager.claim_work(batch_size=1)
+    manager.carry(SEEDS[0], Done(Node("half a pair \ud800")))
+    with pytest.raises(NotAdvanced) as refused:
+        manager.advance_state(SEEDS[0], "loaded")
+    assert str(refused.value).startswith(f"wiki/Article/{SEEDS[0]} cannot go from 'claimed' to 'loaded': ")
+    assert (refused.value.item, refused.value.state, refused.value.to) == (
+        f"wiki/Article/{SEEDS[0]}",
+        "claimed",
+        "loaded",
+    )
+    manager.mark_failed(SEEDS[0], str(refused.value))
+    assert state_of(manager, SEEDS[0]) == "failed"
+    with pytest.raises(IllegalMove):
+        manager.mark_failed(SEEDS[0], "again")
 
 
 def test_an_illegal_move_is_refused_and_nothing_is_written(db: Detent, manager: WorkQueueManager) -> None:

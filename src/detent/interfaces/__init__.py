@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from detent.interfaces.node_state_machine import NodeStateMachine
     from detent.interfaces.orchestrator import FileChange, IngestionOrchestrator, IngestionStats
     from detent.interfaces.wikipedia_client import ArticleNotFound, WikipediaAPIClient, WikipediaArticle
-    from detent.interfaces.work_queue_manager import NotHeld, WorkQueueManager
+    from detent.interfaces.work_queue_manager import NotAdvanced, NotHeld, WorkQueueManager
 
 __all__ = [
     "VALID_TRANSITIONS",
@@ -32,6 +32,7 @@ __all__ = [
     "LinkDiscovery",
     "NodeStateInfo",
     "NodeStateMachine",
+    "NotAdvanced",
     "NotHeld",
     "StaleClaim",
     "StateShare",
@@ -58,6 +59,7 @@ _HOMES = {
     "LinkDiscovery": "article_loader",
     "NodeStateInfo": "node_state",
     "NodeStateMachine": "node_state_machine",
+    "NotAdvanced": "work_queue_manager",
     "NotHeld": "work_queue_manager",
     "StaleClaim": "expansion_status",
     "StateShare": "expansion_status",

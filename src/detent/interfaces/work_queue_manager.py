@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from weakref import WeakKeyDictionary, WeakSet
 
 from detent.application import Detent
-from detent.errors import DetentError, IllegalMove, LeaseLost
+from detent.errors import DetentError, IllegalMove, LeaseLost, Unstorable
 from detent.knowledge import Done, Failed, Item, Outcome, Reference, Retry
 from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
 from detent.store import Kind, Settled, Stage, Story
@@ -31,6 +31,14 @@ class NotHeld(LeaseLost):
             "Nothing was written; `claim_work` gives articles to work on.",
         )
         self.item, self.token = item, 0
+
+
+class NotAdvanced(Unstorable):
+    """What was to be written with an article cannot be kept, so that it did not move as it was to, but failed."""
+
+    def __init__(self, item: object, state: str, to: str, reason: str | None) -> None:
+        super().__init__(f"{item} cannot go from {state!r} to {to!r}: {reason or 'it was refused'}. It has failed.")
+        self.item, self.state, self.to = str(item), state, to
 
 
 class ClaimedArticle(TypedDict):
@@ -60,6 +68,7 @@ class WorkQueueManager:
         self._owner = worker_name(role="queue")
         self._held: dict[str, Item] = {}
         self._carried: dict[str, Done] = {}
+        self._refused: set[str] = set()
         self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
         _MANAGERS.setdefault(db, WeakSet()).add(self)
 
@@ -104,13 +113,14 @@ class WorkQueueManager:
         """Move an article on: one that this manager claimed to `loaded`, `processed` or `failed`, a loaded one to
         `processed`, a failed one back to `discovered`.
 
-        Raises LeaseLost where the claim is lost, and IllegalMove where there is no such move.
+        Raises LeaseLost where the claim is lost, IllegalMove where there is no such move, and NotAdvanced where what
+        was loaded cannot be kept.
         """
         self._db.wait(self._advance(article_title, new_state))
 
     def mark_failed(self, article_title: str, error: str) -> None:
         """Note that processing an article failed: it is discovered again, to be retried at once, or failed for
-        good after `max_retries` attempts. Raises like `advance_state`."""
+        good after `max_retries` attempts. Raises like `advance_state`; nothing is left to do after NotAdvanced."""
         self._db.wait(self._fail(article_title, error))
 
     def get_queue_stats(self) -> dict[str, int]:
@@ -134,6 +144,7 @@ class WorkQueueManager:
             self._stage, owner=self._owner, limit=limit, lease_seconds=seconds, kinds=[self._kind], apart=True
         )
         self._held |= {item.key: item for item in items}
+        self._refused -= self._held.keys()
         heard = await self._store.steering.heard([item.token for item in items])
         return [
             {"title": item.key, "expansion_depth": item.priority, "claimed_at": heard[item.token]}
@@ -153,26 +164,32 @@ class WorkQueueManager:
         if item is None:
             await self._move_resting(title, to)
         elif to in ARTICLE.failures:
-            await self._settle(item, Failed(f"advanced to {to!r} by its worker", Trouble.UNKNOWN))
+            await self._settle(item, Failed(f"advanced to {to!r} by its worker", Trouble.UNKNOWN), to)
         else:
             ARTICLE.path(item.state, Event.DONE, to, item=str(item))
-            await self._settle(item, replace(self._carried.get(title, Done()), to=to))
+            await self._settle(item, replace(self._carried.get(title, Done()), to=to), to)
 
     async def _fail(self, title: str, error: str) -> None:
         item = self._held.get(title)
+        if item is None and title in self._refused:  # it has failed already, and that is what its claimer was told
+            self._refused.remove(title)
+            return
         if item is None:
             raise self._unmovable(title, (await self._story(title)).item.state, ARTICLE.initial)
         match decide(Trouble.UNKNOWN, item.attempt, self._policy):
             case Again():
-                await self._settle(item, Retry(error))
+                await self._settle(item, Retry(error), ARTICLE.initial)
             case _:
-                await self._settle(item, Failed(error, Trouble.UNKNOWN))
+                await self._settle(item, Failed(error, Trouble.UNKNOWN), "failed")
 
-    async def _settle(self, item: Item, outcome: Outcome) -> None:
+    async def _settle(self, item: Item, outcome: Outcome, to: str) -> None:
         receipt = (await self._store.settle([(item, outcome)], self._policy))[0]
         if receipt.status is Settled.LOST:
             raise self._lost(item)
         self._let_go(item)
+        if receipt.status is Settled.REFUSED:
+            self._refused.add(item.key)
+            raise NotAdvanced(item, item.state, to, receipt.reason)
 
     def _let_go(self, item: Item) -> None:
         self._held.pop(item.key, None)
