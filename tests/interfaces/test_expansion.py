@@ -22,6 +22,7 @@ from detent.interfaces import (
     process_article,
 )
 from detent.lifecycle import ARTICLE
+from detent.sources.wiki.pages import Absent
 from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.source import make
 
@@ -228,7 +229,7 @@ def asked_for(wiki: WikiServer) -> list[str]:
 def test_a_client_asks_once_how_the_wiki_spells_and_once_for_each_title(wiki: WikiServer) -> None:
     client = WikipediaAPIClient(wiki.api)
     for title in ("DL", "Deep Learning", "Statistics", "Statistics", "Nowhere", "Nowhere"):
-        assert (client.page(title) is None) is (title == "Nowhere")
+        assert isinstance(client.answer(title), Absent) is (title == "Nowhere")
     client.fetch_article("Statistics")
     assert asked_for(wiki) == ["", "DL", "Statistics", "Nowhere"]
 

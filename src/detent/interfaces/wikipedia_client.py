@@ -102,10 +102,6 @@ class WikipediaAPIClient:
             article.infobox,
         )
 
-    def page(self, title: str) -> Page | None:
-        """The page that a title leads to."""
-        return _page(self.answer(title))
-
     def answer(self, title: str) -> Answer:
         """What the wiki says to a title, or said a short while ago."""
         kept = self._known.get(title)

@@ -92,16 +92,6 @@ def test_redirects_are_followed_to_the_page_at_their_end(dump: Dump, asked: str,
     assert _one(dump, asked) == Moved("Owl", fragment, _owl(dump))
 
 
-def test_a_redirect_that_need_not_be_followed_is_answered_with_the_title_it_names(dump: Dump) -> None:
-    found = dump.find(["Owls", "barn owls", "A", "Owl"], follow=False)
-    assert found == {
-        "Owls": Moved("Owl", "Kinds of owl"),
-        "barn owls": Moved("Owls"),
-        "A": Moved("B"),
-        "Owl": _owl(dump),
-    }
-
-
 def test_a_text_that_speaks_of_redirects_is_none(dump: Dump) -> None:
     assert isinstance(_one(dump, "Hash"), Page)
 

@@ -75,7 +75,6 @@ class Site:
     names: Mapping[str, int] = field(default_factory=dict)
     interwikis: frozenset[str] = frozenset()
     case_sensitive: frozenset[int] = frozenset()
-    language: str = ""
     redirect_words: tuple[str, ...] = ("#REDIRECT",)
 
     @classmethod
@@ -94,7 +93,6 @@ class Site:
             names,
             frozenset(str(each["prefix"]).lower() for each in info.get("interwikimap", ())),
             case_sensitive(str(general.get("case", "")), cases),
-            str(general.get("lang", "")),
             tuple(words[0]["aliases"]) if words else ("#REDIRECT",),
         )
 

@@ -32,10 +32,6 @@ class Dump:
         """How the wiki spells titles. A dump tells neither of other names of namespaces nor of other wikis."""
         return self._site
 
-    def database(self) -> str:
-        """The name of the wiki's database, `enwiki`; '' in dumps that do not tell."""
-        return self._parts[0].info.database
-
     def titles(self) -> Iterator[Listed]:
         """All pages in the order of the dump. Where there is an index, nothing else is read."""
         return chain.from_iterable(part.listed() for part in self._one_wiki())
@@ -45,13 +41,10 @@ class Dump:
         stand before that."""
         return chain.from_iterable(part.pages() for part in self._one_wiki())
 
-    def find(self, titles: Sequence[str], *, follow: bool = True) -> dict[str, Answer]:
-        """An answer to each title, wherever it stands in the dump. What stands together is read once.
-
-        Redirects are followed to their end. Who goes through all titles says `follow=False`: a redirect is then
-        answered with the title that it names and no page, which comes by itself, and nothing is read twice.
-        """
-        return finding.answers(titles, self.site(), self._fetch, follow=follow)
+    def find(self, titles: Sequence[str]) -> dict[str, Answer]:
+        """An answer to each title, wherever it stands in the dump. What stands together is read once, and redirects are
+        followed to their end."""
+        return finding.answers(titles, self.site(), self._fetch)
 
     def _fetch(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
         found: dict[str, Dumped | Absent] = {}

@@ -25,7 +25,6 @@ class _Way:
     next: str
     passed: list[str] = field(default_factory=list)
     fragment: str = ""
-    follow: bool = True
     answer: Answer | None = None
 
     def go(self, found: Dumped | Absent | None) -> None:
@@ -45,8 +44,6 @@ class _Way:
         self.passed.append(page.title)
         if page.redirect is None:
             self.answer = self._arrived(page)
-        elif not self.follow:
-            self.answer = Moved(page.redirect, page.fragment)
         elif len(self.passed) > MOST_REDIRECTS:
             reason = f"{self.asked!r} leads through more than {MOST_REDIRECTS} redirects."
             self.answer = Absent(reason, Trouble.REJECTED)
@@ -67,9 +64,9 @@ class _Way:
         return found if page.title == self.asked else Moved(page.title, self.fragment, found)
 
 
-def answers(titles: Iterable[str], site: Site, fetch: Fetch, *, follow: bool = True) -> dict[str, Answer]:
+def answers(titles: Iterable[str], site: Site, fetch: Fetch) -> dict[str, Answer]:
     """An answer to each title. All ways are gone at once, so that what stands together is read together."""
-    ways = [_Way(title, title, fragment=_fragment(title, site), follow=follow) for title in dict.fromkeys(titles)]
+    ways = [_Way(title, title, fragment=_fragment(title, site)) for title in dict.fromkeys(titles)]
     going = ways
     while going:
         found = _spelled({way.next for way in going}, site, fetch)

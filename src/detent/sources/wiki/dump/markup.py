@@ -54,7 +54,6 @@ _NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
 class SiteInfo:
     """What the head of a dump says of its wiki. `whole` is True when that has been read to its end."""
 
-    language: str = ""
     database: str = ""
     base: str = ""
     case: str = "first-letter"
@@ -65,7 +64,7 @@ class SiteInfo:
     def site(self) -> Site:
         names = {**CANONICAL, **self.namespaces}
         others = WIKIMEDIA if is_wikimedia(urlsplit(self.base).hostname or "") else frozenset()
-        return Site(names, {}, others, case_sensitive(self.case, self.cases), self.language)
+        return Site(names, {}, others, case_sensitive(self.case, self.cases))
 
     def namespace(self, title: str) -> int:
         """The namespace of a title that is spelled as the wiki does."""
@@ -201,13 +200,12 @@ class Reader:
         elif name == "redirect" and parent == "page":
             self._page["redirect"] = attributes.get("title", "")
         elif len(path) == 2:
-            self._begin_document(name, attributes)
+            self._begin_document(name)
 
-    def _begin_document(self, name: str, attributes: Mapping[str, str]) -> None:
+    def _begin_document(self, name: str) -> None:
         if name != _ROOT:
             raise self._refused(f"it is no dump of a MediaWiki, which begins with <{_ROOT}>, but with <{name}>")
         self._begun = True
-        self.info.language = attributes.get("xml:lang", self.info.language)
 
     def _begin_page(self) -> None:
         self.info.whole = True
