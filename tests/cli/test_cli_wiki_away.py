@@ -71,6 +71,18 @@ def test_while_articles_wait_for_their_turn_it_is_told_why_and_until_when(start:
     process.kill()
 
 
+def test_while_what_has_changed_is_asked_for_it_is_told_why_that_takes_so_long(
+    ran: Callable[..., Result], start: Start, added: WikiServer
+) -> None:
+    assert ran("run").returncode == 0
+    added.fail_next(SOON)
+    process = start("run", "--refresh")
+    assert process.stderr is not None
+    told = next(line for line in process.stderr if "refused" in line)
+    assert "refused with 503 Service Unavailable: Back soon; it is asked again at 20" in told
+    process.kill()
+
+
 def test_on_a_terminal_the_reason_stands_below_the_table(terminal: Callable[..., Any], added: WikiServer) -> None:
     added.fail_next(SOON, SOON)
     screen = terminal("run")

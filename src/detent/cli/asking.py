@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from detent.application.discovery import Discovery, discover
 from detent.application.refreshing import refresh
 from detent.cli.output import counted
-from detent.errors import DetentError, DiscoveryFailed
+from detent.cli.shift import LATER_SECONDS, left_alone
+from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 
 if TYPE_CHECKING:
     from detent.application.connecting import Connected
@@ -51,15 +53,28 @@ async def discover_all(opened: Connected, sources: Sequence[Source], shown: Disp
 
 async def refresh_all(opened: Connected, sources: Sequence[Source], shown: Display) -> Sequence[DiscoveryFailed]:
     """Ask the sources what has changed of what was done; returns what went wrong with some of them."""
-    changed, failures = await _terminable(
-        refresh(opened.store, sources, lambda count: shown.note(f"{counted(count, 'item')} looked at"))
-    )
+    telling = asyncio.create_task(_tell_who_is_left_alone(opened, shown))
+    try:
+        changed, failures = await _terminable(
+            refresh(opened.store, sources, lambda count: shown.note(f"{counted(count, 'item')} looked at"))
+        )
+    finally:
+        telling.cancel()
     shown.note(None)
     if changed:
         shown.say(f"{counted(changed, 'item')} changed.")
     for failure in failures:
         shown.say(f"{failure} What is known is worked on.")
     return failures
+
+
+async def _tell_who_is_left_alone(opened: Connected, shown: Display) -> None:
+    """Say what is waited for, again and again."""
+    while True:
+        await asyncio.sleep(LATER_SECONDS)
+        with contextlib.suppress(DatabaseAway):
+            if (told := left_alone(await opened.store.pacing.held())) is not None:
+                shown.note(told)
 
 
 async def _keep_up_with(opened: Connected, source: Source, shown: Display) -> None:

@@ -134,7 +134,6 @@ class LiveDisplay:
 
     def found(self, count: int) -> None:
         self.note(_found(count))
-        self._refresh()
 
     def show(self, stages: Sequence[StageProgress]) -> None:
         self._stages = stages
@@ -146,6 +145,7 @@ class LiveDisplay:
 
     def note(self, sentence: str | None) -> None:
         self._note = sentence
+        self._refresh()
 
     def _refresh(self) -> None:
         if self._live is not None:
