@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
-from tests.sources.wiki.server import WikiServer
+from tests.sources.wiki.server import Failing, WikiServer
 
 Result = subprocess.CompletedProcess[str]
 
@@ -115,3 +116,12 @@ def test_no_title_is_suggested_that_does_not_exist(
     for where in (("--api", wiki.api), ("--dump", str(dump))):
         told = said("add", "wiki", "birds", *where, "--seed", "Mercury").stderr
         assert told.startswith("Mercury is a disambiguation page. Did you mean 'Machine learning'?\n")
+
+
+def test_a_title_that_is_gone_and_that_the_search_still_knows_is_not_suggested(
+    said: Callable[..., Result], wiki: WikiServer
+) -> None:
+    gone = json.dumps({"query": {"prefixsearch": [{"ns": 0, "title": "Owlet"}], "search": [{"ns": 0, "title": "Owl"}]}})
+    wiki.fail_next(Failing(), Failing(), Failing(body=gone.encode()))
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owle").stderr
+    assert "Did you mean 'Owl'?" in told

@@ -67,8 +67,7 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            near = await _existing(client, fault.meant) or await client.suggest(title)
-            near = near or await _existing(client, small_slips(title))
+            near = await _near(client, title, fault.meant)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     for category in wanted.categories:
         members = await _members(seeds, client, category)
@@ -77,6 +76,12 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     for words in wanted.searches:
         _take_found(seeds, await client.search(words, wanted.most_found), f"Nothing was found by {words!r}.")
     return seeds
+
+
+async def _near(client: Client, title: str, meant: Sequence[str]) -> list[str]:
+    """Titles that the wiki has and one which is no article may stand for. Its search may know some that are gone."""
+    near = await _existing(client, meant) or await _existing(client, await client.suggest(title))
+    return near or await _existing(client, small_slips(title))
 
 
 async def _existing(client: Client, titles: Sequence[str]) -> list[str]:
@@ -108,7 +113,7 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
         if fault:
-            near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near(title, dump)
+            near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
@@ -158,7 +163,7 @@ def _take_found(seeds: Seeds, titles: Sequence[str], otherwise: str) -> None:
         seeds.faults.append(otherwise)
 
 
-def _near(title: str, dump: Dump) -> list[str]:
+def _near_in(dump: Dump, title: str) -> list[str]:
     """Titles in a dump that one which is not in it may stand for."""
     if not title.strip():
         return []
