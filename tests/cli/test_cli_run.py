@@ -126,6 +126,21 @@ SOURCES = [topics(generate, ["slow", "quick"])]
     assert last_line(result).endswith(": `detent run` tries again then. come back later")
 
 
+def test_a_reason_to_wait_is_one_line_that_moves_no_cursor(
+    handlers: Callable[[str], None], ran: Callable[..., Result]
+) -> None:
+    handlers("""
+def generate(item):
+    return detent.Retry("come\\nback \\x1b[31m" + "later " * 100, detent.Trouble.RATE_LIMITED, retry_after=3600)
+SOURCES = [topics(generate, ["slow"])]
+""")
+
+    told = last_line(ran("run", "--no-wait"))
+
+    assert "tries again then. come back \\x1b[31mlater later" in told
+    assert told.endswith("later …")
+
+
 def test_two_processes_share_the_work(
     handlers: Callable[[str], None], ran: Callable[..., Result], project: Path, opened: detent.Detent
 ) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from detent.application.connecting import Connected
 from detent.cli.display import Display
+from detent.cli.drawing import plain
 from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
@@ -168,10 +169,11 @@ def held(holders: Sequence[Holder]) -> str:
 
 def why(reasons: Sequence[str]) -> str:
     """The first of some reasons, on one line and not too long."""
-    return ". ".join(shorten(each, _REASON_CHARACTERS, placeholder=" …").rstrip(".") for each in reasons[:_REASONS])
+    shown = [shorten(each, _REASON_CHARACTERS, placeholder=" …").rstrip(".") for each in reasons[:_REASONS]]
+    return plain(". ".join(shown)).plain
 
 
 def left_alone(services: Sequence[Held]) -> str | None:
     """`wiki.example refused with 503 Service Unavailable; it is asked again at 2025-11-15 09:30:00`."""
     told = [f"{each.service} {each.reason}; it is asked again at {moment(each.until)}" for each in services]
-    return ". ".join(told) or None
+    return plain(". ".join(told)).plain or None
