@@ -54,7 +54,7 @@ def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None
     [label] = source["labels"]
     counts = {"total", "waiting", "held_back", "working", "failed", "stopped", "done"}
     assert set(label) == {"label", "lifecycle", "states", *counts}
-    assert label["states"][0] == {"state": "pending", "meaning": "waiting", "count": 2}
+    assert label["states"][0] == {"state": "pending", "meaning": "waiting", "count": 2, "held_back": 0}
     [worker] = status["workers"]
     assert set(worker) == {"owner", "items", "leases", "since", "deadline"}
     assert worker["since"].endswith("+00:00")

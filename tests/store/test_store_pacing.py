@@ -46,15 +46,16 @@ async def test_a_turn_that_is_too_far_away_is_not_taken(store: Store, tick: Call
     assert await store.pacing.turn("wiki", 1, 59) == Wait(60.0)
 
 
-async def test_who_is_left_alone_is_told_with_the_last_reason_for_it(
+async def test_who_is_left_alone_is_told_with_the_reason_that_it_is_so_for_so_long(
     store: Store, tick: Callable[[float], datetime]
 ) -> None:
     await store.pacing.turn("paced", 1, 60)
     await store.pacing.hold("late", 60, "refused")
     await store.pacing.hold("soon", 30, "refused")
-    await store.pacing.hold("soon", 5, "is \x00 behind")
+    await store.pacing.hold("soon", 5, "is away")
+    await store.pacing.hold("late", 60, "is \x00 behind")
     held = await store.pacing.held()
-    assert held == [Held("soon", tick(30), "is \\x00 behind"), Held("late", tick(30), "refused")]
+    assert held == [Held("soon", tick(30), "refused"), Held("late", tick(30), "is \\x00 behind")]
     assert await store.pacing.held() == []
 
 

@@ -118,6 +118,17 @@ async def test_what_an_item_has_nothing_to_do_with_costs_it_no_attempt(wiki: Sto
     assert (await wiki.show(item.id)).item.state == "failed"
 
 
+@pytest.mark.parametrize("outcome", [Done(), Done(Node("A"))])
+async def test_success_forgets_that_a_service_was_away(wiki: Store, tick: Tick, outcome: Done) -> None:
+    [item] = await claimed(wiki, "a")
+    await wiki.settle([(item, Retry("away", Trouble.NETWORK, blameless=True))])
+    tick(10_000)
+    [item] = await wiki.claim(ARTICLES, owner="w")
+    await wiki.settle([(item, outcome)])
+    story = (await wiki.show(item.id)).item
+    assert (story.state, story.error) == ("loaded", None)
+
+
 async def test_the_last_attempt_fails_with_its_reason_and_the_count(wiki: Store, tick: Tick) -> None:
     await wiki.add("wiki", "Article", ["a"])
     for _ in range(3):

@@ -248,18 +248,19 @@ class AsyncDetent:
         return found.added
 
     async def refresh(self, tell: Tell | None = None) -> int:
-        """Ask the sources that can tell how what was done stands now; returns how many items have changed, which go
-        round again. `tell` is called with how many were asked for so far. It fails as `discover` does."""
+        """Ask the sources that can tell how what was done or failed stands now; returns how many items go round again,
+        because they have changed, or failed for a reason that may have passed. `tell` is called with how many were
+        asked for so far. It fails as `discover` does."""
         from detent.application.refreshing import refresh
 
         sources = await self._sources()
         await declare(self.store, sources)
-        changed, failures = await refresh(self.store, sources, tell)
-        if failures:
-            first, *others = failures
+        refreshed = await refresh(self.store, sources, tell)
+        if refreshed.failures:
+            first, *others = refreshed.failures
             first.others = tuple(others)
             raise first
-        return changed
+        return refreshed.changed + refreshed.again
 
     async def run(self, *, wait: bool = True) -> Report:
         """Discover, then work in this process until nothing is left to do; with `wait=False` not for items

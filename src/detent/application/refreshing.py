@@ -1,36 +1,49 @@
 """Refreshing: sources are asked how all that was done or failed stands now, and what has changed goes round again.
 
-So does what failed for a passing reason, once. What a source has told is kept when it fails later.
+So does what failed for a passing reason, once. What a source has told is kept when it fails later. What was done is
+asked for first, so that what failed because the source breaks on it keeps nothing else from being told of.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
-from detent.lifecycle import Trouble
+from detent.lifecycle import Event, Trouble
 from detent.sources import PartlyTold, Source, pace
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
 
+Ask = Callable[[Sequence[str]], Any]
+
 AT_ONCE = 500
 _OWNER = "refresh"
 _PASSED = "it failed for a reason that may have passed"
+_PASSING = frozenset(each.value for each in Trouble if each.transient) - {Trouble.DIED.value}
+"""Troubles that may have passed. What its worker died of is sent round by hand alone, or when it has changed."""
 
 
-async def refresh(
-    store: Store, sources: Sequence[Source], tell: Tell | None = None
-) -> tuple[int, list[DiscoveryFailed]]:
-    """Ask the sources for what may have changed; returns how many items had, and which sources failed.
+@dataclass
+class Refreshed:
+    """How many items had changed, how many that failed are tried again, and which sources could not tell."""
+
+    changed: int = 0
+    again: int = 0
+    failures: list[DiscoveryFailed] = field(default_factory=list)
+
+
+async def refresh(store: Store, sources: Sequence[Source], tell: Tell | None = None) -> Refreshed:
+    """Ask the sources for what may have changed, or may not fail any more.
 
     `tell` is called with the number of items that were asked for so far.
     """
-    refreshing, failures = _Refreshing(store, tell), []
+    refreshed = Refreshed()
+    refreshing = _Refreshing(store, tell, refreshed)
     pace.keep(store.pacing)
     for source in sources:
         before = refreshing.told
@@ -41,54 +54,60 @@ async def refresh(
             raise
         except Exception as error:  # whatever a source raises keeps the others from nothing
             reason = str(error) if isinstance(error, DetentError) else describe(error)
-            failures.append(DiscoveryFailed(source.name, refreshing.told - before, reason, did="told of"))
-    return refreshing.changed, failures
+            failure = DiscoveryFailed(source.name, refreshing.told - before, reason, did="told of")
+            refreshed.failures.append(failure)
+    return refreshed
 
 
 @dataclass
 class _Refreshing:
-    """Asks sources, and counts what was asked for, what they told of, and what of it had changed."""
+    """Asks sources, and counts what was asked for, and what they told of."""
 
     store: Store
     tell: Tell | None
+    refreshed: Refreshed
     asked: int = 0
     told: int = 0
-    changed: int = 0
 
-    async def ask(self, source: str, label: str, ask: Callable[[Sequence[str]], Any]) -> None:
-        """Ask for all items of a label that were done or failed. If some cannot be told of, that is raised at the end;
-        if none of many, at once."""
+    async def ask(self, source: str, label: str, ask: Ask) -> None:
+        """Ask for all items of a label that were done, and then for those that failed. That some of the first cannot be
+        told of is raised at the end. Of the others it is no news."""
         kind = await self.store.kinds.get(source, label)
-        after = ""
-        failure: PartlyTold | None = None
-        while found := await _found(self.store, kind, after):
-            keys = list(found)
+        resting = set(kind.lifecycle.states) - kind.lifecycle.waiting - kind.lifecycle.working
+        untold = await self._ask_for(kind, resting - kind.lifecycle.failures, ask)
+        if untold is None or untold.standing:
+            await self._ask_for(kind, kind.lifecycle.failures, ask)
+        if untold is not None:
+            raise untold
+
+    async def _ask_for(self, kind: Kind, states: Set[str], ask: Ask) -> PartlyTold | None:
+        """Ask for all items in these states, until none of many can be told of; returns what keeps the source from
+        telling of some."""
+        asked = {"kind": kind.id, "states": sorted(states), "limit": AT_ONCE}
+        after, untold = "", None
+        while rows := await self.store.database.fetch("keys_in", asked | {"after": after}):
             try:
-                hashes = await _asked(ask, keys)
+                hashes = await _asked(ask, [row.key for row in rows])
             except PartlyTold as error:
-                hashes, failure = error.standing, error
+                hashes, untold = error.standing, error
                 if not hashes:
-                    raise
-            self.changed += await self.store.mark_changed(source, label, hashes, owner=_OWNER)
-            passing = [number for key, number in found.items() if number is not None and key in hashes]
-            self.changed += await self.store.items.retry(passing, owner=_OWNER, reason=_PASSED)
-            after, self.asked, self.told = keys[-1], self.asked + len(keys), self.told + len(hashes)
+                    break
+            self.refreshed.changed += await self.store.mark_changed(kind.source, kind.label, hashes, owner=_OWNER)
+            again = [row.id for row in rows if row.key in hashes and _is_tried_again(kind, row)]
+            self.refreshed.again += await self.store.items.retry(again, owner=_OWNER, reason=_PASSED)
+            after, self.asked, self.told = rows[-1].key, self.asked + len(rows), self.told + len(hashes)
             if self.tell is not None:
                 self.tell(self.asked)
-        if failure is not None:
-            raise failure
+        return untold
 
 
-async def _found(store: Store, kind: Kind, after: str) -> dict[str, int | None]:
-    """Some keys of items that were done or failed, in order; with the numbers of those whose reason may have passed."""
-    lifecycle = kind.lifecycle
-    resting = sorted(set(lifecycle.states) - lifecycle.waiting - lifecycle.working)
-    parameters = {"kind": kind.id, "states": resting, "after": after, "limit": AT_ONCE}
-    rows = await store.database.fetch("keys_in", parameters)
-    return {row.key: row.id if row.trouble and Trouble(row.trouble).transient else None for row in rows}
+def _is_tried_again(kind: Kind, row: Any) -> bool:
+    """Whether an item failed for a reason that may have passed, and there is a way back for it."""
+    ways_back = {move.state for move in kind.lifecycle.moves if move.event is Event.RETRY}
+    return row.state in ways_back and row.trouble in _PASSING
 
 
-async def _asked(ask: Callable[[Sequence[str]], Any], keys: Sequence[str]) -> Mapping[str, str]:
+async def _asked(ask: Ask, keys: Sequence[str]) -> Mapping[str, str]:
     if inspect.iscoroutinefunction(ask):
         answer: Awaitable[Mapping[str, str]] = ask(keys)
         return await answer

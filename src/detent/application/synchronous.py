@@ -248,9 +248,9 @@ class Detent:
         return self.wait(self.asynchronous.discover(tell))
 
     def refresh(self, tell: Tell | None = None) -> int:
-        """Ask the sources that can tell how what was done stands now; returns how many items have changed, which go
-        round again. `tell` is called, from another thread, with how many were asked for so far. It fails as `discover`
-        does."""
+        """Ask the sources that can tell how what was done or failed stands now; returns how many items go round again,
+        because they have changed, or failed for a reason that may have passed. `tell` is called, from another thread,
+        with how many were asked for so far. It fails as `discover` does."""
         return self.wait(self.asynchronous.refresh(tell))
 
     def run(self, *, wait: bool = True) -> Report:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from detent.application.discovery import Discovery, discover
 from detent.application.refreshing import refresh
 from detent.cli.output import counted
-from detent.cli.shift import LATER_SECONDS, left_alone
+from detent.cli.shift import LATER_SECONDS, told_of
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 
 if TYPE_CHECKING:
@@ -52,20 +52,22 @@ async def discover_all(opened: Connected, sources: Sequence[Source], shown: Disp
 
 
 async def refresh_all(opened: Connected, sources: Sequence[Source], shown: Display) -> Sequence[DiscoveryFailed]:
-    """Ask the sources what has changed of what was done; returns what went wrong with some of them."""
+    """Ask the sources what has changed of what was done or failed; returns what went wrong with some of them."""
     telling = asyncio.create_task(_tell_who_is_left_alone(opened, shown))
     try:
-        changed, failures = await _terminable(
+        refreshed = await _terminable(
             refresh(opened.store, sources, lambda count: shown.note(f"{counted(count, 'item')} looked at"))
         )
     finally:
         telling.cancel()
     shown.note(None)
-    if changed:
-        shown.say(f"{counted(changed, 'item')} changed.")
-    for failure in failures:
+    if refreshed.changed:
+        shown.say(f"{counted(refreshed.changed, 'item')} changed.")
+    if refreshed.again:
+        shown.say(f"{counted(refreshed.again, 'item')} that failed for a passing reason to be tried again.")
+    for failure in refreshed.failures:
         shown.say(f"{failure} What is known is worked on.")
-    return failures
+    return refreshed.failures
 
 
 async def _tell_who_is_left_alone(opened: Connected, shown: Display) -> None:
@@ -73,7 +75,7 @@ async def _tell_who_is_left_alone(opened: Connected, shown: Display) -> None:
     while True:
         await asyncio.sleep(LATER_SECONDS)
         with contextlib.suppress(DatabaseAway):
-            if (told := left_alone(await opened.store.pacing.held())) is not None:
+            if (told := told_of(await opened.store.pacing.held())) is not None:
                 shown.note(told)
 
 

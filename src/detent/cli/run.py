@@ -63,7 +63,7 @@ def _parameter(setting: Setting) -> str:
 @worker_options
 @click.option("--no-wait", is_flag=True, help="Do not wait for items that are to be tried again later.")
 @click.option("--watch", is_flag=True, help="Go on, and keep up with sources that tell of changes, until stopped.")
-@click.option("--refresh", is_flag=True, help="Ask the sources what has changed of all that was done.")
+@click.option("--refresh", is_flag=True, help="Ask the sources what has changed of all that was done or failed.")
 @with_session
 def run(session: Session, no_wait: bool, watch: bool, refresh: bool, **flags: str | None) -> int:
     """Let the sources say what items there are, and work until nothing is left to do.

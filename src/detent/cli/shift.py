@@ -122,7 +122,7 @@ class Shift:
         left = await remaining(store, self._duties)
         if left.now or left.working:
             others = None if left.now else await self._in_other_hands()
-            return others or left_alone(await store.pacing.held())
+            return others or told_of(await store.pacing.held())
         if not left.first_due:
             return None
         reasons = await reasons_to_wait(store, self._duties)
@@ -173,7 +173,7 @@ def why(reasons: Sequence[str]) -> str:
     return plain(". ".join(shown)).plain
 
 
-def left_alone(services: Sequence[Held]) -> str | None:
+def told_of(services: Sequence[Held]) -> str | None:
     """`wiki.example refused with 503 Service Unavailable; it is asked again at 2025-11-15 09:30:00`."""
     told = [f"{each.service} {each.reason}; it is asked again at {moment(each.until)}" for each in services]
     return plain(". ".join(told)).plain or None

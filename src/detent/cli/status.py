@@ -60,7 +60,7 @@ class Overview:
     totals      items, waiting, held_back, working, failed, stopped, done: how many
     sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
     lifecycle, total, waiting, held_back, working, failed, stopped, done, states, a list of: state, meaning,
-    count
+    count, held_back (how many of these)
     workers     a list of: owner, items, leases, since, deadline
     states      how many items are in each state, of all sources together
     labels      the same for each label
@@ -252,12 +252,16 @@ def _document(overview: Overview, brain: BrainStatus) -> dict[str, Any]:
 
 
 def _label(standing: Standing) -> dict[str, Any]:
-    from detent.cli.standing import STYLES
+    from detent.cli.standing import STYLES, meaning
 
+    lifecycle, held_back = standing.kind.lifecycle, standing.held_back
     return {
         "label": standing.kind.label,
-        "lifecycle": standing.kind.lifecycle.name,
+        "lifecycle": lifecycle.name,
         "total": standing.total,
         **{name: standing.of(name) for name in STYLES},
-        "states": [{"state": state, "meaning": role, "count": count} for state, role, count in standing.rows()],
+        "states": [
+            {"state": state, "meaning": meaning(lifecycle, state), "count": count, "held_back": held_back.get(state, 0)}
+            for state, count in standing.states.items()
+        ],
     }

@@ -33,7 +33,7 @@ _NO_BEGINNING = "A wiki needs something to begin with: --seed, --seeds-file, --c
 @click.option(
     "--seeds-file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file of titles to begin with, one on each line; # begins a comment.",
+    help="A file of titles to begin with, one on each line; lines that begin with # are passed over.",
 )
 @click.option("--category", multiple=True, metavar="NAME", help="Begin with the articles of this category.")
 @click.option("--search", multiple=True, metavar="WORDS", help="Begin with what the wiki's own search finds.")

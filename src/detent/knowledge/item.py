@@ -12,9 +12,10 @@ from detent.knowledge.node import Node, Reference
 class Item(NamedTuple):
     """An item under a lease. `state` is the working state; `token` is what every write on it must show.
 
-    `alone`: a worker died while it held the item, so nothing is to run beside it. `node`, `links` and `passage` are
-    there if the handler asks for them: the item's content so far, what it refers to, and its text as it is to be
-    embedded.
+    `alone`: a worker died while it held the item, so nothing is to run beside it. `put_off`: it, or another that was
+    claimed with it, was to be tried again later, so that there may be a failure on record. `node`, `links` and
+    `passage` are there if the handler asks for them: the item's content so far, what it refers to, and its text as it
+    is to be embedded.
     """
 
     id: int
@@ -29,6 +30,7 @@ class Item(NamedTuple):
     content_hash: str | None = None
     checkpoint: Mapping[str, Any] | None = None
     alone: bool = False
+    put_off: bool = False
     node: Node | None = None
     passage: Passage | None = None
     links: Sequence[Reference] | None = None

@@ -7,6 +7,7 @@ only waits for a turn has nothing under way, and may be let go when it is time t
 
 from __future__ import annotations
 
+import time
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -14,6 +15,8 @@ from detent.knowledge import Wait
 
 LONGEST_WAIT_SECONDS = 60.0
 """Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
+
+_LONG_SECONDS = 2.0
 
 
 class Pace(Protocol):
@@ -26,10 +29,17 @@ class Pace(Protocol):
 
 
 class Waiting:
-    """How many wait for a turn, of those that one call has to do with."""
+    """Who waits for a turn, of those that one call has to do with."""
 
     def __init__(self) -> None:
         self.count = 0
+        self.since = 0.0
+        self.granted = 0
+
+    @property
+    def has_nothing_to_lose(self) -> bool:
+        """Whether somebody waits, and has asked for nothing before, or waits for long."""
+        return self.count > 0 and (not self.granted or time.monotonic() - self.since > _LONG_SECONDS)
 
 
 _PACE: ContextVar[Pace | None] = ContextVar("pace", default=None)
@@ -50,11 +60,13 @@ async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SE
     pace, waiting = _PACE.get(), _WAITING.get() or Waiting()
     if pace is None:
         return None
-    waiting.count += 1
+    waiting.count, waiting.since = waiting.count + 1, time.monotonic()
     try:
-        return await pace.turn(service, per_minute, at_most)
+        wait = await pace.turn(service, per_minute, at_most)
     finally:
         waiting.count -= 1
+    waiting.granted += wait is None
+    return wait
 
 
 async def hold(service: str, seconds: float, reason: str) -> None:

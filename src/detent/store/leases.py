@@ -197,4 +197,5 @@ def leased(row: Any, kind: Kind, state: str) -> Item:
         row.content_hash,
         row.checkpoint,
         row.alone,
+        row.put_off,
     )

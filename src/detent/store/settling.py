@@ -301,8 +301,8 @@ def _may_be_too_much(busy: DatabaseBusy) -> bool:
 
 def _failed_before(item: Item) -> bool:
     """Whether there may be a failure on record: not of an item that is tried for the first time, unless a worker
-    died of it or of its neighbours."""
-    return item.attempt > 1 or item.alone
+    died of it or of its neighbours, or an attempt did not count."""
+    return item.attempt > 1 or item.alone or item.put_off
 
 
 def _has_no_meaning(verdict: Verdict) -> bool:

@@ -72,7 +72,7 @@ class Hands:
         return items
 
     async def let_go(self) -> list[Item]:
-        """Give up what only waits for its turn at a service, so that nothing is lost by it; returns those items."""
+        """Give up what only waits for its turn at a service; returns those items."""
         waiting = {task: call for task, call in self._calls.items() if isinstance(call, TaskCall) and call.waits}
         given = [(item.token, item.id) for call in waiting.values() for item in call.items]
         items = [item for each in given if (item := self._taken.pop(each, None)) is not None]
@@ -139,9 +139,7 @@ class Hands:
         return self._no_longer_taken(call.take_back())
 
     def _no_longer_taken(self, items: list[Item]) -> list[Item]:
-        for item in items:
-            del self._taken[item.token, item.id]
-        return items
+        return [item for item in items if self._taken.pop((item.token, item.id), None) is not None]
 
     def _report(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
         """Pass outcomes on; those of items that were given up meanwhile are not used."""

@@ -31,8 +31,8 @@ class TaskCall:
 
     @property
     def waits(self) -> bool:
-        """Whether the handler only waits for its turn at a service."""
-        return self._waiting.count > 0
+        """Whether the handler only waits for its turn at a service, so that little is lost if it is given up."""
+        return self._waiting.has_nothing_to_lose
 
     @property
     def items(self) -> Sequence[Item]:
@@ -44,6 +44,8 @@ class TaskCall:
         outcomes = await self._attempt(self._items)
         if outcomes is not None:
             self._report(self._items, outcomes)
+            return
+        if _cancelled_from_outside():
             return
         self._one_by_one.extend(self._items)
         while self._one_by_one:

@@ -15,6 +15,7 @@ from detent.sources.wiki.addresses import is_address, is_of, title_at
         ("https://en.wikipedia.org/wiki/Caf%C3%A9_au_lait#Milk", "Caf\u00e9_au_lait"),
         ("https://en.wikipedia.org/w/index.php?title=Barn_owl&oldid=5", "Barn_owl"),
         ("http://wiki.example/index.php/Owl", "Owl"),
+        ("http://wiki.example/wiki/index.php/Owl", "Owl"),
         ("https://en.wikipedia.org/", None),
         ("https://en.wikipedia.org/wiki/", None),
         ("http://[", None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import Failing, WikiServer
 
 import detent
+from detent import Handler, Lifecycle, Source
 from detent.errors import DiscoveryFailed
 from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.source import make
@@ -187,3 +188,39 @@ def test_what_failed_for_a_passing_reason_is_tried_again_by_a_refresh_and_stays_
             db.run(wait=False)
             assert [hit.key for hit in db.search("corn").hits] == ["Mouse"]
             assert db.refresh() == 0
+
+
+def test_what_the_wiki_breaks_on_keeps_a_refresh_from_nothing_else(database: str, query: Query) -> None:
+    with WikiServer(PAGES) as wiki:
+        source = make("wiki", WikiSettings(api=wiki.api, seeds=("Bat", "Mouse"), depth=0).as_data())
+        with detent.open(database=database, sources=source, flags={"worker.max_attempts": 1}) as db:
+            wiki.broken["Bat"] = Failing(body=b"[]")
+            db.run()
+            assert {
+                row.key: row.state for row in query("SELECT key, state FROM item WHERE key IN ('Bat', 'Mouse')")
+            } == {
+                "Bat": "failed",
+                "Mouse": "processed",
+            }
+            wiki.edit("Mouse", "It eats corn.")
+            assert db.refresh() == 1
+            db.run(wait=False)
+            assert [hit.key for hit in db.search("corn").hits] == ["Mouse"]
+
+
+def test_what_failed_in_passing_stays_where_its_lifecycle_has_no_way_back(database: str, query: Query) -> None:
+    moves = [("queued", "claim", "working"), ("working", "done", "kept"), ("working", "back", "queued")]
+    life = Lifecycle("letter", "queued", [*moves, ("working", "fail", "dead")])
+
+    def work(item: detent.Item) -> None:
+        raise TimeoutError
+
+    def standing(keys: Sequence[str]) -> dict[str, str]:
+        return dict.fromkeys(keys, "another")
+
+    source = Source("post", {"Letter": life}, [Handler("working", work)], refresh={"Letter": standing})
+    with detent.open(database=database, sources=source, flags={"worker.max_attempts": 1}) as db:
+        db.add("post", "Letter", ["a"])
+        db.run()
+        assert db.refresh() == 0
+    assert [row.state for row in query("SELECT state FROM item")] == ["dead"]

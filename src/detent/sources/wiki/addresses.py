@@ -6,7 +6,7 @@ import re
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
-_PATHS = ("/wiki/", "/index.php/")
+_PATHS = ("/index.php/", "/wiki/")
 _USUAL_PORT = re.compile(r":(?:80|443)$")
 
 

@@ -7,7 +7,7 @@
 --    token, may move the item; nobody else. Every mover takes leases first (by token), places second (by
 --    item) and items last, and its locks on sources and tables before any of these; so movers never wait
 --    for each other in a circle.
--- 2. `item` is updated often, so no index covers a column that moves: each move is a heap-only update that
+-- 2. `item` is updated often, so no index covers a column that a move changes: each is a heap-only update that
 --    touches no index. What must be found by state is found through `place`, which is only ever inserted
 --    and deleted.
 -- 3. Nothing is counted by scanning. Each transaction appends to `tally` by how much it changed each count,

@@ -77,7 +77,7 @@ FROM unnest(%(ids)s::bigint[], %(parents)s::bigint[], %(positions)s::integer[], 
 WHERE node.item_id = line.item_id;
 
 -- name: drop_nodes
--- Forgets the content of items, which stay: they turned out to be other names of others.
+-- Forgets the content of items, which stay: they turned out to be other names of others, or to have none any more.
 WITH dropped AS (DELETE FROM node WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING text_id)
 INSERT INTO text_change (text_id, gone) SELECT text_id, true FROM dropped;
 

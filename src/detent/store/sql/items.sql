@@ -13,7 +13,7 @@ ORDER BY item.id;
 
 -- name: keys_in
 -- Keys of a kind's items that are in these states, in order, with what they failed for.
-SELECT item.id, item.key, failure.trouble FROM item LEFT JOIN failure ON failure.item_id = item.id
+SELECT item.id, item.key, item.state, failure.trouble FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.kind_id = %(kind)s AND item.key > %(after)s AND item.state = ANY (%(states)s::text[])
 ORDER BY item.kind_id, item.key LIMIT %(limit)s;
 

@@ -33,7 +33,7 @@ picked AS MATERIALIZED (
     FROM line CROSS JOIN moment CROSS JOIN LATERAL (
         SELECT *, row_number() OVER (ORDER BY priority, item_id) AS rank FROM (
             SELECT * FROM (
-                SELECT place.ctid AS spot, item_id, priority, alone FROM place
+                SELECT place.ctid AS spot, item_id, priority, alone, false AS put_off FROM place
                 WHERE kind_id = line.kind_id AND state = %(state)s AND not_before = '-infinity'
                   AND (priority, item_id) > (line.after_priority, line.after_id)
                 ORDER BY kind_id, state, not_before, priority, item_id
@@ -41,7 +41,7 @@ picked AS MATERIALIZED (
             ) AS ready
             UNION ALL
             SELECT * FROM (
-                SELECT place.ctid AS spot, item_id, priority, alone FROM place
+                SELECT place.ctid AS spot, item_id, priority, alone, true AS put_off FROM place
                 WHERE kind_id = line.kind_id AND state = %(state)s
                   AND not_before > '-infinity' AND not_before <= moment.now
                 ORDER BY kind_id, state, not_before, priority, item_id
@@ -53,7 +53,7 @@ picked AS MATERIALIZED (
 ),
 head AS MATERIALIZED (SELECT item_id, alone FROM picked ORDER BY rank, turn LIMIT 1),
 taken AS MATERIALIZED (
-    SELECT picked.spot, picked.item_id FROM picked CROSS JOIN head
+    SELECT picked.spot, picked.item_id, picked.put_off FROM picked CROSS JOIN head
     WHERE CASE WHEN head.alone THEN picked.item_id = head.item_id ELSE NOT picked.alone END
     ORDER BY picked.rank, picked.turn LIMIT %(limit)s
 ),
@@ -83,6 +83,7 @@ tallied AS (
          AS change (state, count)
 )
 SELECT id, kind_id, key, priority, attempt, token, content_hash, (SELECT alone FROM head) AS alone,
+       (SELECT bool_or(put_off) FROM taken) AS put_off,
        CASE WHEN (SELECT EXISTS (SELECT FROM checkpoint WHERE item_id = ANY (ARRAY(SELECT item_id FROM taken))))
             THEN (SELECT data FROM checkpoint WHERE item_id = moved.id) END AS checkpoint
 FROM moved ORDER BY priority, id;
@@ -282,7 +283,8 @@ SELECT id, final, token FROM moved;
 -- name: held_items
 -- The items that are held under one token.
 SELECT item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash, lease.state,
-       lease.suspect AS alone, checkpoint.data AS checkpoint
+       lease.suspect AS alone, EXISTS (SELECT FROM failure WHERE failure.item_id = item.id) AS put_off,
+       checkpoint.data AS checkpoint
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
 JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
 LEFT JOIN checkpoint ON checkpoint.item_id = item.id

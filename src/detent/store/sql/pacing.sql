@@ -20,7 +20,8 @@ INSERT INTO pace (service, next_at, held_until, reason)
 SELECT %(service)s, until, until, %(reason)s FROM (SELECT clock() + make_interval(secs => %(seconds)s) AS until) AS held
 ON CONFLICT (service) DO UPDATE
 SET next_at = greatest(pace.next_at, excluded.next_at),
-    held_until = greatest(pace.held_until, excluded.held_until), reason = excluded.reason;
+    held_until = greatest(pace.held_until, excluded.held_until),
+    reason = CASE WHEN pace.held_until > excluded.held_until THEN pace.reason ELSE excluded.reason END;
 
 -- name: held_services
 -- The services that are left alone, until when, and why.

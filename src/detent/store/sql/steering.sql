@@ -28,6 +28,7 @@ tallied AS (
          AS change (state, count)
 )
 SELECT id, kind_id, key, priority, attempt, token, content_hash, id = ANY (%(suspects)s::bigint[]) AS alone,
+       EXISTS (SELECT FROM failure WHERE item_id = moved.id) AS put_off,
        (SELECT data FROM checkpoint WHERE item_id = moved.id) AS checkpoint
 FROM moved ORDER BY priority, id;
 

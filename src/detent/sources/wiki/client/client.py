@@ -165,9 +165,7 @@ class Client:
         found = await self._near("prefixsearch|search", name, _search(name, MOST_SUGGESTIONS))
         if not found:
             # Not every wiki's search forgives a slip of the pen. What begins alike is compared here.
-            beginning = name[: max(len(name) // 2, 1)]
-            alike = {each.lower(): each for each in await self._near("prefixsearch", beginning, {}, 50)}
-            found = [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
+            found = _nearest(name, await self._near("prefixsearch", _half(name), {}, 50))
         return [each for each in found if each != title][:MOST_SUGGESTIONS]
 
     async def suggest_categories(self, category: str) -> list[str]:
@@ -176,10 +174,7 @@ class Client:
         name = " ".join(written.partition(":")[2].replace("_", " ").split())
         if not name:
             return []
-        found = await self._categories(name)
-        if not found:
-            alike = {each.lower(): each for each in await self._categories(name[: max(len(name) // 2, 1)])}
-            found = [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
+        found = await self._categories(name) or _nearest(name, await self._categories(_half(name)))
         return [each for each in found if each != name][:MOST_SUGGESTIONS]
 
     async def _categories(self, beginning: str) -> list[str]:
@@ -296,6 +291,17 @@ class Client:
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             wrong = f"gave an answer of a shape that no MediaWiki has ({type(error).__name__}: {error})"
             raise self._connection.failure(wrong, Trouble.MALFORMED) from error
+
+
+def _half(name: str) -> str:
+    """How it begins."""
+    return name[: max(len(name) // 2, 1)]
+
+
+def _nearest(name: str, others: Sequence[str]) -> list[str]:
+    """Those that are most like it, whatever is written large."""
+    alike = {each.lower(): each for each in others}
+    return [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
 
 
 def _category_title(site: Site, category: str) -> str:

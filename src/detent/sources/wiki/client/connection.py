@@ -152,7 +152,7 @@ class Connection:
         if isinstance(error, httpx.DecodingError):
             return self.failure("gave an answer that was damaged on its way", Trouble.NETWORK)
         reason = " ".join(str(error).split()) or type(error).__name__
-        if isinstance(error, httpx.ConnectError) and not str(error):
+        if isinstance(error, httpx.ConnectError) and not str(error) and self._url.scheme == "https":
             reason = "it closed the connection when greeted over https"
         if isinstance(error, httpx.ConnectTimeout):
             reason = f"there was no connection within {self._connect_seconds:g} seconds"
