@@ -53,7 +53,7 @@ picked AS MATERIALIZED (
 ),
 head AS MATERIALIZED (SELECT item_id, alone FROM picked ORDER BY rank, turn LIMIT 1),
 taken AS MATERIALIZED (
-    SELECT picked.spot, picked.item_id, picked.put_off FROM picked CROSS JOIN head
+    SELECT picked.spot, picked.item_id, picked.put_off OR picked.alone AS put_off FROM picked CROSS JOIN head
     WHERE CASE WHEN head.alone THEN picked.item_id = head.item_id ELSE NOT picked.alone END
     ORDER BY picked.rank, picked.turn LIMIT %(limit)s
 ),
