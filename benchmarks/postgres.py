@@ -33,15 +33,15 @@ def server() -> Iterator[str]:
 
 
 @contextmanager
-def empty_database(server_conninfo: str) -> Iterator[str]:
+def empty_database(server_conninfo: str, named: str = DATABASE) -> Iterator[str]:
     """The conninfo of a new database. What earlier measurements left to write is on disk before it starts."""
-    name = sql.Identifier(DATABASE)
+    name = sql.Identifier(named)
     with psycopg.connect(server_conninfo, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
         connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
         connection.execute("CHECKPOINT")
         try:
-            yield make_conninfo(server_conninfo, dbname=DATABASE)
+            yield make_conninfo(server_conninfo, dbname=named)
         finally:
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
 

@@ -2,7 +2,8 @@
 
 Articles are claimed and parsed before the clock starts. What counts is what settling takes: the article, its sections,
 its links, and the titles that nobody has known before. Of titles that articles of one batch have in common, each is
-looked up once; among few known titles, those are most.
+looked up once; among few known titles, those are most. Rounds alternate between the numbers of titles, and of each the
+median counts, since a machine is not equally fast from one minute to the next.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from statistics import median
 
 import psycopg
 
@@ -31,8 +34,9 @@ from detent.worker.duty import declare
 from detent.worker.memory import collect_seldom
 
 KNOWN = (1_000, 100_000, 1_000_000)
+ROUNDS = 3
 WARMING, SETTLED = 100, 500
-"""How many articles are settled before the clock starts, and while it runs."""
+"""How many articles are settled in each round before the clock starts, and while it runs."""
 BATCH = 50
 LINKS, NEW = 200, 10
 """Links of each article, and how many of them lead to titles that are not known."""
@@ -59,16 +63,35 @@ class Cost:
 
 
 def measure(server: str, tell: Tell) -> list[Figure]:
-    return list(_figures([_cost(server, known, tell) for known in KNOWN]))
+    costs: dict[int, list[Cost]] = {known: [] for known in KNOWN}
+    with ExitStack() as open_databases:
+        databases = {
+            known: open_databases.enter_context(postgres.empty_database(server, f"{postgres.DATABASE}_{known}"))
+            for known in KNOWN
+        }
+        for known, conninfo in databases.items():
+            tell(f"{known:,} known titles are written down")
+            asyncio.run(_fill(conninfo, known))
+        for number in range(1, ROUNDS + 1):
+            for known, conninfo in databases.items():
+                tell(f"{SETTLED:,} articles with {LINKS} links each among {known:,} titles, round {number} of {ROUNDS}")
+                costs[known].append(_cost(conninfo, known))
+    return list(_figures([_median(each) for each in costs.values()]))
 
 
-def _cost(server: str, known: int, tell: Tell) -> Cost:
-    tell(f"{SETTLED:,} articles with {LINKS} links each among {known:,} known titles")
-    with postgres.empty_database(server) as conninfo:
-        asyncio.run(_fill(conninfo, known))
-        full, empty = (wiki_crew.in_processes(conninfo, _settle, known, number) for number in (SETTLED, 0))
+def _cost(conninfo: str, known: int) -> Cost:
+    full, empty = (wiki_crew.in_processes(conninfo, _settle, known, number) for number in (SETTLED, 0))
     taken = Taken(full.seconds - empty.seconds, full.processor - empty.processor, full.server - empty.server)
     return Cost(known, *(each / SETTLED * 1e3 for each in (taken.seconds, taken.processor, taken.server)))
+
+
+def _median(rounds: Sequence[Cost]) -> Cost:
+    return Cost(
+        rounds[0].known,
+        median(each.wall for each in rounds),
+        median(each.processor for each in rounds),
+        median(each.server for each in rounds),
+    )
 
 
 async def _fill(conninfo: str, known: int) -> None:
@@ -76,7 +99,7 @@ async def _fill(conninfo: str, known: int) -> None:
     async with Store(conninfo) as store:
         await declare(store, [make(NAME, WIKI.as_data())])
         await store.add(
-            NAME, ARTICLE, [NewItem(f"Settled {number}", ARTICLE, 1) for number in range(WARMING + SETTLED)]
+            NAME, ARTICLE, [NewItem(f"Settled {number}", ARTICLE, 1) for number in range(ROUNDS * (WARMING + SETTLED))]
         )
         for start in range(0, known, 10_000):
             titles = map(wiki_pages.title, range(start, min(start + 10_000, known)))
