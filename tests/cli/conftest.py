@@ -215,3 +215,11 @@ def terminal(project: Path) -> Iterator[Callable[..., Terminal]]:
     yield begin
     for each in made:
         each.close()
+
+
+@pytest.fixture
+def plain(project: Path) -> Path:
+    """A project without modules."""
+    settings = (project / "detent.toml").read_text()
+    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+    return project

@@ -28,14 +28,6 @@ PAGES = {
 
 
 @pytest.fixture
-def plain(project: Path) -> Path:
-    """A project without modules."""
-    settings = (project / "detent.toml").read_text()
-    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
-    return project
-
-
-@pytest.fixture
 def wiki(plain: Path) -> Iterator[WikiServer]:
     with WikiServer(PAGES) as running:
         yield running

@@ -24,11 +24,9 @@ BEHIND = refusing("maxlag", "Waiting for a copy: 7.5 seconds behind", {"Retry-Af
 
 
 @pytest.fixture
-def added(said: Callable[..., Result], project: Path) -> Iterator[WikiServer]:
+def added(said: Callable[..., Result], plain: Path) -> Iterator[WikiServer]:
     """A wiki with more seeds than are asked for at once."""
-    settings = (project / "detent.toml").read_text()
-    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
-    (project / "seeds").write_text("\n".join(TITLES))
+    (plain / "seeds").write_text("\n".join(TITLES))
     with WikiServer(dict.fromkeys(TITLES, "Text.")) as wiki:
         assert said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", "seeds", "--depth", "0").returncode == 0
         yield wiki

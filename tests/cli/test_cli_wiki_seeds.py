@@ -25,13 +25,6 @@ PAGES = {
 
 
 @pytest.fixture
-def plain(project: Path) -> Path:
-    settings = (project / "detent.toml").read_text()
-    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
-    return project
-
-
-@pytest.fixture
 def wiki(plain: Path) -> Iterator[WikiServer]:
     with WikiServer(PAGES) as running:
         yield running

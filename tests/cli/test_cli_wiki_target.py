@@ -16,9 +16,7 @@ PAGES = {"Owl": "It hunts [[mouse|mice]] in the [[forest]].", "Mouse": "Small.",
 
 
 @pytest.fixture
-def wiki(project: Path) -> Iterator[WikiServer]:
-    settings = (project / "detent.toml").read_text()
-    (project / "detent.toml").write_text(settings.replace('modules = ["handlers"]', ""))
+def wiki(plain: Path) -> Iterator[WikiServer]:
     with WikiServer(PAGES) as running:
         yield running
 

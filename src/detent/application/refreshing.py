@@ -84,6 +84,7 @@ class _Refreshing:
         """Ask for all items in these states, until none of many can be told of; returns what keeps the source from
         telling of some."""
         asked = {"kind": kind.id, "states": sorted(states), "limit": AT_ONCE}
+        ways_back = {move.state for move in kind.lifecycle.moves if move.event is Event.RETRY}
         after, untold = "", None
         while rows := await self.store.database.fetch("keys_in", asked | {"after": after}):
             try:
@@ -93,18 +94,13 @@ class _Refreshing:
                 if not hashes:
                     break
             self.refreshed.changed += await self.store.mark_changed(kind.source, kind.label, hashes, owner=_OWNER)
-            again = [row.id for row in rows if row.key in hashes and _is_tried_again(kind, row)]
+            passing = [row for row in rows if row.state in ways_back and row.trouble in _PASSING]
+            again = [row.id for row in passing if row.key in hashes]
             self.refreshed.again += await self.store.items.retry(again, owner=_OWNER, reason=_PASSED)
             after, self.asked, self.told = rows[-1].key, self.asked + len(rows), self.told + len(hashes)
             if self.tell is not None:
                 self.tell(self.asked)
         return untold
-
-
-def _is_tried_again(kind: Kind, row: Any) -> bool:
-    """Whether an item failed for a reason that may have passed, and there is a way back for it."""
-    ways_back = {move.state for move in kind.lifecycle.moves if move.event is Event.RETRY}
-    return row.state in ways_back and row.trouble in _PASSING
 
 
 async def _asked(ask: Ask, keys: Sequence[str]) -> Mapping[str, str]:
