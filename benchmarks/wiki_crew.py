@@ -7,7 +7,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
@@ -26,6 +26,9 @@ from detent.worker.in_process import work_here
 from detent.worker.memory import collect_seldom
 
 NAME = "wiki"
+LANGUAGE = "english"
+"""That of the pages here, in which a wiki is searched that says so."""
+
 MEETING_LIMIT_S = 120.0
 
 Meet = Callable[[], object]
@@ -38,6 +41,10 @@ class Job:
 
     wiki: WikiSettings
     embedding: bool = False
+
+    @property
+    def source(self) -> Source:
+        return make(NAME, replace(self.wiki, language=LANGUAGE).as_data())
 
 
 def in_processes(conninfo: str, work: Callable[..., None], *given: Any, processes: int = 1) -> Taken:
@@ -74,7 +81,7 @@ def find(conninfo: str, job: Job, meet: Meet) -> None:
     """In a process: let the wiki name its articles."""
 
     async def finding() -> None:
-        source = make(NAME, job.wiki.as_data())
+        source = job.source
         async with Store(conninfo) as store:
             await declare(store, [source])
             meet()
@@ -90,7 +97,7 @@ def work(conninfo: str, job: Job, meet: Meet) -> None:
 
     async def working() -> None:
         collect_seldom()
-        source = make(NAME, job.wiki.as_data())
+        source = job.source
         settings = load(None)
         async with Store(conninfo) as store:
             await declare(store, [source])

@@ -80,6 +80,8 @@ def measure(server: str, tell: Tell) -> list[Figure]:
 
 
 def _cost(conninfo: str, known: int) -> Cost:
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")  # the server would do it by itself, at whatever moment
     full, empty = (wiki_crew.in_processes(conninfo, _settle, known, number) for number in (SETTLED, 0))
     taken = Taken(full.seconds - empty.seconds, full.processor - empty.processor, full.server - empty.server)
     return Cost(known, *(each / SETTLED * 1e3 for each in (taken.seconds, taken.processor, taken.server)))
@@ -102,12 +104,16 @@ async def _fill(conninfo: str, known: int) -> None:
             NAME, ARTICLE, [NewItem(f"Settled {number}", ARTICLE, 1) for number in range(ROUNDS * (WARMING + SETTLED))]
         )
         for start in range(0, known, 10_000):
-            titles = map(wiki_pages.title, range(start, min(start + 10_000, known)))
-            await store.add(NAME, ARTICLE, [NewItem(title, ARTICLE, 2) for title in titles])
+            places = range(start, min(start + 10_000, known))
+            await store.add(NAME, ARTICLE, [NewItem(_title(place, known), ARTICLE, 2) for place in places])
         await store.tallies.fold()
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
-        await connection.execute("VACUUM ANALYZE")
-        await connection.execute("CHECKPOINT")
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+
+
+def _title(place: int, known: int) -> str:
+    """A title that is known. They are as long however many there are."""
+    return wiki_pages.title(place * (KNOWN[-1] // known))
 
 
 def _settle(conninfo: str, known: int, number: int, meet: Meet) -> None:
@@ -140,7 +146,7 @@ def _outcomes(items: Sequence[Item], known: int) -> list[tuple[Item, Outcome]]:
 def _page(item: Item, known: int) -> Page:
     """An article in a lead and five sections, with its links spread over all of them."""
     chance = random.Random(item.key)
-    titles = [wiki_pages.title(place) for place in chance.sample(range(known), LINKS - NEW)]
+    titles = [_title(place, known) for place in chance.sample(range(known), LINKS - NEW)]
     titles += [f"{item.key} leads to {place}" for place in range(NEW)]
     chance.shuffle(titles)
     sentences = [f"It is near [[{title}]], which is another one of the same kind." for title in titles]
