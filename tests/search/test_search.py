@@ -92,6 +92,67 @@ async def test_words_are_found_beside_the_signs_of_code(
     assert shown in str(answers[0].hits[0].snippet)
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "shown"),
+    [
+        ("日本語の梟は夜に狩りをする", ("梟", "日本", '"日本語"', "は夜に"), "日本語の[梟]は夜に"),
+        ("高さ三百メートルの東京タワーは赤い", ("東京", "東京タワー", "メートル"), "メートルの[東京]タワー"),
+        ("北京是中国的首都\U00020bb7", ("首都", '"中国的"', "\U00020bb7"), "中国的[首都]"),
+        (
+            "「アラン・チューリング」、数学者。",
+            ("チューリング", '"チューリング、数学"'),
+            "アラン・[チューリング]」、数学",
+        ),
+        ("올빼미는 밤에 사냥한다", ("밤에", "올빼미는"), "올빼미는 [밤에]"),
+    ],
+)
+async def test_words_are_found_where_nothing_stands_between_them(
+    library: Library, text: str, words: tuple[str, ...], shown: str
+) -> None:
+    await library.put("Other", "something else")
+    await library.put("Text", text)
+    await library.put("Long", f"{text}. " + "and more " * 3000)
+    await library.tend()
+    answers = [await library.search.search(word, mode="text", marks=("[", "]")) for word in words]
+    assert [{"Text", "Long"} <= set(keys(answer)) for answer in answers] == [True] * len(words)
+    assert shown in str(answers[0].hits[0].snippet)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the \u201cowl\u201d",
+        "hunts\u2014owl\u2026",
+        "\u2018owl\u2019s",
+        "\u00abowl\u00bb",
+        "1914\u2013owl",
+        "owl\u00a0nest",
+    ],
+)
+async def test_words_are_found_beside_signs_that_are_not_of_ascii(library: Library, text: str) -> None:
+    await library.put("Other", "something else")
+    await library.put("Text", text)
+    await library.tend()
+    [hit] = (await library.search.search("owl", mode="text", marks=("[", "]"))).hits
+    assert (hit.key, "[owl]" in hit.snippet) == ("Text", True)
+
+
+async def test_a_character_that_is_excluded_twice_in_a_row_may_stand_once(library: Library) -> None:
+    await library.put("Once", "妈是好人")
+    await library.put("Twice", "妈妈是好人")
+    await library.tend()
+    assert keys(await library.search.search("是 -妈妈", mode="text")) == ["Once"]
+    assert keys(await library.search.search("是 -妈", mode="text")) == []
+
+
+async def test_characters_in_quotes_stand_side_by_side(library: Library) -> None:
+    await library.put("Tokyo", "ここは東京である")
+    await library.put("Kyoto", "東にある京都")
+    await library.tend()
+    assert set(keys(await library.search.search("東京", mode="text"))) == {"Tokyo", "Kyoto"}
+    assert keys(await library.search.search('"東京"', mode="text")) == ["Tokyo"]
+
+
 async def test_ungrouped_every_passage_is_a_result_of_its_own(animals: Library) -> None:
     answer = await animals.search.search("young cats", grouped=False)
     assert answer.hits[0].key == "Cat/1"

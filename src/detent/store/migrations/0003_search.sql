@@ -15,10 +15,32 @@ FROM kind
 JOIN source ON source.id = kind.source_id
 LEFT JOIN pg_ts_config AS config ON config.cfgname = source.language AND pg_ts_config_is_visible(config.oid);
 
+-- A text with a sign before and after each character that is a word by itself: those of Chinese, and Japanese hiragana.
+-- Nothing stands between words there.
+CREATE FUNCTION characters_apart(text text, sign text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(
+        text, '([\u3041-\u3096\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0003FFFF])',
+        sign || '\1' || sign, 'g'
+    );
+$$;
+
+-- A text with something else in place of each sign of punctuation, `\1`, that is not of ASCII. PostgreSQL takes them for
+-- letters.
+CREATE FUNCTION punctuation_replaced(text text, instead text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(
+        text,
+        '([\u00A0\u00A1\u00A7\u00AB\u00B6\u00B7\u00BB\u00BF\u2000-\u200B\u2010-\u205F\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020'
+        '\u3030\u30FB\uFE30-\uFE4F\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65])',
+        instead, 'g'
+    );
+$$;
+
 -- A text without the signs by which PostgreSQL would take words together, or leave them out: `fmt.Println` for the name of
 -- a machine, `src/main.rs` for that of a file, and `Promise<Order>` for a tag.
 CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT replace(replace(replace(replace(text, '.', ' '), '/', ' '), '<', ' '), '>', ' ');
+    SELECT characters_apart(punctuation_replaced(
+        replace(replace(replace(replace(text, '.', ' '), '/', ' '), '<', ' '), '>', ' '), ' '
+    ), ' ');
 $$;
 
 -- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of

@@ -197,10 +197,9 @@ FROM read ORDER BY number;
 -- together are others meanwhile.
 SELECT node.item_id, left(shown.text, 400) AS beginning,
        translate(
-           ts_headline(text_kind.language::regconfig,
-                       translate(place.content, './<>' || %(marks)s, chr(1) || chr(2) || chr(3) || chr(4)),
+           ts_headline(text_kind.language::regconfig, split.content,
                        websearch_to_tsquery(text_kind.language::regconfig, apart(%(wanted)s)), %(options)s),
-           chr(1) || chr(2) || chr(3) || chr(4), './<>'
+           chr(1) || chr(2) || chr(3) || chr(4) || chr(5), './<>'
        ) AS snippet
 FROM unnest(%(items)s::bigint[]) AS wanted (item_id)
 JOIN node ON node.item_id = wanted.item_id
@@ -214,4 +213,10 @@ CROSS JOIN LATERAL (
                            strpos(lower(left(shown.text, %(reach)s)), word) AS found WHERE found > 0
                 ), 1) - 300), %(window)s) END AS content
     OFFSET 0
-) AS place;
+) AS place
+CROSS JOIN LATERAL (
+    SELECT characters_apart(punctuation_replaced(
+        translate(place.content, './<>' || %(marks)s, chr(1) || chr(2) || chr(3) || chr(4)), chr(5) || '\1' || chr(5)
+    ), chr(5)) AS content
+    OFFSET 0
+) AS split;

@@ -104,9 +104,9 @@ class _Parts:
         return groups
 
     def excluded(self, language: str, query: Query) -> tuple[str, ...]:
-        """Those exclusions that are a single lexeme: whatever has it is out."""
+        """Those exclusions that are a single lexeme, and not the same one twice in a row: whatever has it is out."""
         parts = [self._found[language][text] for text in query.excluded]
-        return tuple(part.lexemes[0] for part in parts if len(part.lexemes) == 1)
+        return tuple(part.lexemes[0] for part in parts if len(part.lexemes) == 1 and "<" not in part.condition)
 
     def condition(self, language: str, query: Query) -> str:
         """As one text search query. What has only stop words is no condition."""

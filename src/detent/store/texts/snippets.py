@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from detent.knowledge.query import Query
@@ -24,6 +25,9 @@ _MARKS = "\ue000\ue001"
 _OPTIONS = (
     f'StartSel="{_MARKS[0]}", StopSel="{_MARKS[1]}", MaxFragments=2, MaxWords=24, MinWords=8, FragmentDelimiter=" … "'
 )
+_CHARACTERS = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_OF_CHARACTERS = ", ShortWord=0, MaxWords=60, MinWords=20"
+"""Where a character is a word, more of them are shown, however short they are."""
 
 
 async def snippets(
@@ -35,7 +39,7 @@ async def snippets(
         "wanted": " or ".join(f'"{text}"' for text in query.sought),
         "words": arrays.texts(word.lower() for text in query.sought for word in text.split()),
         "marks": _MARKS,
-        "options": _OPTIONS,
+        "options": _OPTIONS + _OF_CHARACTERS * any(map(_CHARACTERS.search, query.sought)),
         "window": WINDOW,
         "reach": REACH,
     }
@@ -46,7 +50,8 @@ async def snippets(
 def _snippet(marked: str, beginning: str, start: str, stop: str) -> str:
     if _MARKS[0] not in marked:
         return _shortened(" ".join(beginning.split()))
-    return " ".join(marked.split()).replace(_MARKS[0], start).replace(_MARKS[1], stop)
+    together = " ".join(marked.split()).replace(_MARKS[1] + _MARKS[0], "")
+    return together.replace(_MARKS[0], start).replace(_MARKS[1], stop)
 
 
 def _shortened(text: str) -> str:
