@@ -78,6 +78,18 @@ def test_when_the_target_is_reached_all_is_done_and_the_others_are_told(
     assert "items are done; 1 more item is beyond what was asked for." in result.stdout
 
 
+def test_sources_tell_settings_that_are_nothing_and_few_of_many_seeds(
+    said: Callable[..., Result], wiki: WikiServer
+) -> None:
+    for number in range(12):
+        wiki.edit(f"Page {number}", "It is short.")
+    seeds = [word for number in range(12) for word in ("--seed", f"Page {number}")]
+    said("add", "wiki", "birds", "--api", wiki.api, *seeds, "--depth", "0")
+    told = said("sources").stdout
+    assert "Page 8, Page 9 and 2 more;" in told
+    assert " depth 0;" in told
+
+
 @pytest.mark.parametrize(
     ("seed", "told"),
     [

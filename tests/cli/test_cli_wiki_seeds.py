@@ -51,9 +51,15 @@ def test_the_address_of_a_page_elsewhere_is_no_seed(
     assert document("sources")["sources"] == []
 
 
-def test_the_address_of_a_page_is_no_seed_of_a_dump(said: Callable[..., Result], plain: Path, tmp_path: Path) -> None:
+def test_the_address_of_a_page_elsewhere_is_no_seed_of_a_dump(
+    said: Callable[..., Result], plain: Path, tmp_path: Path
+) -> None:
     dump = dumps.write(tmp_path, [DumpedPage(title, text) for title, text in PAGES.items()])
     told = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "https://wiki.example/wiki/Owl").stderr
+    told_of = "https://wiki.example/wiki/Owl is no address of a page of owl.example."
+    assert told.startswith(f"{told_of} A seed is a title, such as 'Owl'.")
+    nowhere = dumps.write(tmp_path, [DumpedPage("Owl", "It hunts.")], wiki=dumps.Wiki(base="", name="nowhere"))
+    told = said("add", "wiki", "birds", "--dump", str(nowhere), "--seed", "https://wiki.example/wiki/Owl").stderr
     assert told.startswith("https://wiki.example/wiki/Owl is an address. A seed is a title, such as 'Owl'.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -310,3 +311,16 @@ def test_claims_whose_worker_is_silent_are_told(db: detent.Detent) -> None:
     status = get_expansion_status(db)
     assert status is not None
     assert [(each.title, each.expansion_depth) for each in status.stale_claims] == [("a", 0)]
+
+
+def test_without_a_client_the_wiki_is_asked_that_was_added_as_the_source(db: detent.Detent, wiki: WikiServer) -> None:
+    settings = WikiSettings(api=wiki.api, seeds=("DL",))
+    db.wait(db.asynchronous.store.sources.configure("ai", "wiki", settings.as_data()))
+    assert process_article(db, "Statistics", source="ai") == (True, None)
+
+
+def test_without_a_client_articles_of_a_dump_cannot_be_fetched(db: detent.Detent, tmp_path: Path) -> None:
+    settings = WikiSettings(dump=tmp_path / "ai.xml")
+    db.wait(db.asynchronous.store.sources.configure("ai", "wiki", settings.as_data()))
+    loaded, reason = process_article(db, "Statistics", source="ai")
+    assert (loaded, reason) == (False, "ai is read from a dump. To fetch its articles, give a client.")

@@ -31,7 +31,7 @@ NAMESPACES = dict(CANONICAL) | {4: "Almanac", 5: "Almanac talk"}
 # Nothing is kept from one request to the next and no work is put off, so that what was written is answered at once. The
 # machine does not lose power meanwhile, so that nothing need wait for its disk.
 _SETTINGS = """
-$wgServer = 'http://' . ( $_SERVER['HTTP_HOST'] ?? '127.0.0.1' );
+$wgServer = 'http://almanac.example';
 $wgMetaNamespace = 'Almanac';
 $wgNamespaceAliases['Alm'] = NS_PROJECT;
 $wgNamespaceAliases['Picture_book'] = NS_FILE;

@@ -71,6 +71,20 @@ def test_the_title_of_every_page_is_itself(sites: dict[str, Site], way: str) -> 
     assert {title: text for title, text in spelled.items() if title != text} == {}
 
 
+def test_its_language_is_the_same_both_ways(sites: dict[str, Site]) -> None:
+    assert {way: site.language for way, site in sites.items()} == {"api": "en", "dump": "en"}
+
+
+@pytest.mark.parametrize("way", ["api", "dump"])
+def test_the_address_of_every_page_is_the_wikis_own(wiki: MediaWiki, sites: dict[str, Site], way: str) -> None:
+    titles = [page.title for page in all_pages()]
+    there: dict[str, str] = {}
+    for start in range(0, len(titles), _AT_ONCE):
+        told = wiki.ask(titles="|".join(titles[start : start + _AT_ONCE]), prop="info", inprop="url")
+        there |= {page["title"]: page["canonicalurl"] for page in told["query"]["pages"]}
+    assert {title: sites[way].address(title) for title in there} == there
+
+
 def test_every_page_is_imported_under_its_title(wiki: MediaWiki, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("dump")
     titles = {listed.title for listed in Dump(pack(wiki.dump(), folder, "multistream"), folder).titles()}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from detent.application.connecting import connected
 from detent.application.discovery import Discovery, Tell, discover
 from detent.application.graph import AsyncGraph
+from detent.application.removing import remove_source
 from detent.application.searching import WEIGHTS, Searching
 from detent.configuration import Configuration, Project
 from detent.errors import InvalidLimit
@@ -140,7 +141,7 @@ class AsyncDetent:
         It goes in steps, and after each `tell` is called with how many are gone. After an interruption call it again.
         """
         gone = 0
-        async with contextlib.aclosing(self.store.remove_source(name)) as steps:
+        async with contextlib.aclosing(remove_source(self.store, name)) as steps:
             async for gone in steps:
                 if tell is not None:
                     tell(gone)

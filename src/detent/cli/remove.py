@@ -52,13 +52,14 @@ class _Removing:
     async def run(self, opened: Connected) -> None:
         from contextlib import aclosing
 
+        from detent.application.removing import remove_source
         from detent.cli.counting import Counting
 
         total = await _count(opened.store, self._source)
         confirm(f"Remove the source {self._source!r} with {counted(total, 'item')} for ever?", self._yes)
         self._begun = True
         with Counting(self._session.err, "Removing", "items") as counting:
-            async with aclosing(opened.store.remove_source(self._source)) as steps:
+            async with aclosing(remove_source(opened.store, self._source)) as steps:
                 async for self._gone in steps:
                     counting.tell(self._gone, max(total, self._gone))
         self._session.say(f"The source {self._source!r} is removed, with {counted(self._gone, 'item')}.")

@@ -11,13 +11,15 @@ from detent.cli.output import document, moment, number
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
     from detent.application.connecting import Connected
     from detent.cli.status import Overview
     from detent.store.sources import Configured
+
+_MOST_LISTED = 10
 
 
 @click.command(cls=Command, short_help="List the sources.")
@@ -109,11 +111,14 @@ def _table(overview: Overview) -> Table:
 
 def _told(source: Configured) -> str:
     """What a source was told to take, in words: its settings, but for those that say nothing."""
-    said = {name: value for name, value in source.shown.items() if value not in (None, False, [], "")}
-    words = (
-        f"{name} {', '.join(map(str, value)) if isinstance(value, list) else value}" for name, value in said.items()
-    )
+    said = {name: value for name, value in source.shown.items() if value is not False and value not in (None, [], "")}
+    words = (f"{name} {_listed(value) if isinstance(value, list) else value}" for name, value in said.items())
     return f"{source.name} ({source.type}): {'; '.join(words)}"
+
+
+def _listed(values: Sequence[object]) -> str:
+    more = len(values) - _MOST_LISTED
+    return ", ".join(map(str, values[:_MOST_LISTED])) + (f" and {number(more)} more" if more > 0 else "")
 
 
 def _document(overview: Overview, configured: Mapping[str, Configured]) -> dict[str, Any]:

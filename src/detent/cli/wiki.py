@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _TYPE = "wiki"
 _LANGUAGE = "en"
 _ANOTHER_NAME = "Choose another name."
+_LOADED = "`detent run` loads them."
+_REFRESHED = "`detent run --refresh` takes what is new in it, has changed, or is gone."
 _NO_BEGINNING = "A wiki needs something to begin with: --seed, --seeds-file, --category or --search."
 
 
@@ -46,7 +48,7 @@ _NO_BEGINNING = "A wiki needs something to begin with: --seed, --seeds-file, --c
 @click.option("--index", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="The dump's index.")
 @click.option("--contact", metavar="ADDRESS", help="Your e-mail address or page, which Wikimedia's wikis want to know.")
 @click.option("--per-minute", type=click.FloatRange(min=0, min_open=True), help="How many requests a minute at most.")
-@click.option("--language", metavar="NAME", help="The language of its texts for search, such as english.")
+@click.option("--language", metavar="NAME", help="The language of its texts for search.  [default: the wiki's]")
 @with_session
 def wiki(session: Session, *, name: str, **given: Any) -> None:
     """Add a MediaWiki as the source NAME: the seeds, what they link to, and so on, breadth first.
@@ -66,7 +68,9 @@ def wiki(session: Session, *, name: str, **given: Any) -> None:
 
 
 async def _add(session: Session, opened: Connected, name: str, given: Mapping[str, Any]) -> None:
+    from detent.application.removing import tidy
     from detent.sources.wiki.settings import WikiSettings
+    from detent.store.sources import Configured
 
     sources = opened.store.sources
     kept = {each.name: each.settings for each in await sources.configured() if each.type == _TYPE}
@@ -84,6 +88,7 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         session.say(note)
     if found.faults:
         raise DetentError("\n".join([*found.faults, "Nothing was added."]))
+    language = await _language(opened, found.language)
 
     def changed(before: Mapping[str, Any] | None) -> Mapping[str, Any]:
         """What is said now, added to what others may have said while the wiki was asked."""
@@ -91,11 +96,23 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         seeds = tuple(dict.fromkeys([*settings.seeds, *found.titles]))
         if not seeds and settings.dump is None:
             raise DetentError(_NO_BEGINNING)
-        return replace(settings, seeds=seeds, contact=settings.contact or contact).as_data()
+        who, spoken = settings.contact or contact, settings.language or language
+        return replace(settings, seeds=seeds, contact=who, language=spoken).as_data()
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
-    full = await _full(opened, name, written.target)
-    session.say(f"{_told(name, written)} {full or '`detent run` loads them.'}")
+    how = _LOADED
+    if name in kept and written.dump != WikiSettings.of(kept[name]).dump:
+        how = _REFRESHED
+        await tidy(opened.store, Configured(name, _TYPE, kept[name]))
+    session.say(f"{_told(name, written)} {await _full(opened, name, written.target) or how}")
+
+
+async def _language(opened: Connected, code: str) -> str | None:
+    """What search takes a wiki's texts for, if the server has rules for the language that they are in."""
+    from detent.sources.wiki.languages import searched_as
+
+    name = searched_as(code)
+    return name if name in await opened.store.sources.languages() else None
 
 
 async def _full(opened: Connected, name: str, target: int | None) -> str | None:
@@ -133,6 +150,9 @@ def _of_dump(session: Session, name: str, settings: WikiSettings, given: Mapping
         raise DetentError(
             f"The source is the wiki {settings.address}, and cannot be the dump {dump} too. {_ANOTHER_NAME}"
         )
+    if settings.dump is not None and not settings.seeds and (given["seeds"] or given["seeds_file"]):
+        whole = f"{name} is all of the dump {settings.dump}"
+        raise DetentError(f"{whole}, and with seeds it would be less. {_ANOTHER_NAME}")
     for option in ("api", "lang", "category", "search", "contact", "per_minute"):
         if given[option]:
             flag = f"--{option.replace('_', '-')}"
@@ -226,9 +246,8 @@ async def _seeds(session: Session, settings: WikiSettings, wanted: Wanted, opene
 
 def _told(name: str, settings: WikiSettings) -> str:
     where = settings.address or f"the dump {settings.dump}"
+    target = f", {counted(settings.target, 'article')} at most" if settings.target else ""
     if not settings.seeds:
-        return f"{name} is all of {where}."
-    articles = "1 article" if len(settings.seeds) == 1 else f"{len(settings.seeds):,} articles"
-    target = f", {settings.target:,} articles at most" if settings.target else ""
-    links = "1 link" if settings.depth == 1 else f"{settings.depth:,} links"
+        return f"{name} is all of {where}{target}."
+    articles, links = counted(len(settings.seeds), "article"), counted(settings.depth, "link")
     return f"{name} begins with {articles} of {where}, and goes {links} far{target}."

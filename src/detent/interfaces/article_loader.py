@@ -20,7 +20,7 @@ from detent.sources.wiki import nodes
 from detent.sources.wiki.following import is_followed
 from detent.sources.wiki.handling import Articles
 from detent.sources.wiki.pages import Moved
-from detent.sources.wiki.settings import WikiSettings
+from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings
 from detent.sources.wiki.site import Site
 from detent.store import Settled, Stage
 from detent.store.steering import Remark
@@ -65,9 +65,18 @@ class ArticleLoader:
 
     @property
     def client(self) -> WikipediaAPIClient:
-        """The client that articles are fetched with; the English Wikipedia's, unless another one was given."""
-        self._client = self._client or WikipediaAPIClient(db=self.conn)
+        """The client that articles are fetched with: the one that was given, or else one for the wiki that was added
+        as this source, or for the English Wikipedia."""
+        self._client = self._client or self._own_client()
         return self._client
+
+    def _own_client(self) -> WikipediaAPIClient:
+        own = self.conn.wait(self.conn.asynchronous.store.sources.find(self._source))
+        added = WikiSettings.of(own.settings if own is not None and own.type == "wiki" else {})
+        if added.dump is not None:
+            raise DetentError(f"{self._source} is read from a dump. To fetch its articles, give a client.")
+        api = added.api or ENGLISH_WIKIPEDIA
+        return WikipediaAPIClient(api, added.contact, db=self.conn, per_minute=added.per_minute)
 
     def _outcome(self, title: str, category: str | None, depth: int) -> Done | Failed:
         answer = self.client.answer(title)

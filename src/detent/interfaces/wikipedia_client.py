@@ -18,7 +18,7 @@ from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of, hold
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.settings import WIKIPEDIA, WikiSettings, is_wikimedia
+from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings, is_wikimedia
 from detent.sources.wiki.site import Site
 from detent.sources.wiki.source import user_agent
 from detent.sources.wiki.wikitext import parse
@@ -59,18 +59,19 @@ class WikipediaAPIClient:
     """Asks a MediaWiki for articles. Wikimedia's wikis want a `contact`: your e-mail address, or a page about you.
 
     What it was told is kept for `keep_seconds`, of the last hundred titles. With `db`, or once an ArticleLoader has it,
-    it asks no oftener than all together may who share that database.
+    it asks no oftener than all together may who share that database: `per_minute`, if that is said.
     """
 
     def __init__(
         self,
-        api: str = WIKIPEDIA.format(language="en"),
+        api: str = ENGLISH_WIKIPEDIA,
         contact: str | None = None,
         *,
         db: Detent | None = None,
+        per_minute: float | None = None,
         keep_seconds: float = _KEEP_SECONDS,
     ) -> None:
-        self._settings = WikiSettings(api=api)
+        self._settings = WikiSettings(api=api, per_minute=per_minute)
         if is_wikimedia(self._settings.host) and not contact:
             raise DetentError("Wikimedia's wikis want to know who asks: WikipediaAPIClient(contact='you@example.org').")
         self._agent = user_agent(contact)

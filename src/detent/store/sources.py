@@ -80,6 +80,11 @@ class Sources:
         """The sources of Detent's own types, by name."""
         return [Configured(*row) for row in await self._database.fetch("configured_sources")]
 
+    async def find(self, source: str) -> Configured | None:
+        """One of them, also while it is being removed."""
+        rows = await self._database.fetch("configured_source", {"name": source})
+        return Configured(*rows[0]) if rows else None
+
     async def pause(self, source: str) -> None:
         """Let nothing more of this source be claimed."""
         await self._set("pause", source)
@@ -106,9 +111,13 @@ class Sources:
             rows = await fetch(connection, "index_anew", {"source": changed[0].id})
         return int(rows[0].count)
 
+    async def languages(self) -> list[str]:
+        """The languages that the server has rules for."""
+        return [row.name for row in await self._database.fetch("languages")]
+
     async def require_language(self, language: str) -> None:
         """A language that the server has no rules for is an error."""
-        known = [row.name for row in await self._database.fetch("languages")]
+        known = await self.languages()
         if language not in known:
             raise unknown("language", language, known)
 

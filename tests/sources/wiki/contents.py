@@ -65,6 +65,7 @@ class Wiki:
     truncates: bool = False
     bytes_per_answer: int = 8_000_000
     rows_per_answer: int = 500
+    language: str = "en"
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def edit(self, title: str, text: str) -> int:
@@ -139,7 +140,14 @@ class Wiki:
 
     def _site(self, parts: list[str]) -> Row:
         told: Row = {
-            "general": {"sitename": "Here", "case": "first-letter", "lang": "en"},
+            "general": {
+                "sitename": "Here",
+                "base": "http://owl.example/wiki/Main_Page",
+                "server": "http://owl.example",
+                "articlepath": "/wiki/$1",
+                "case": "first-letter",
+                "lang": self.language,
+            },
             "namespaces": {
                 str(number): {"id": number, "case": "first-letter", "name": name, "canonical": CANONICAL[number]}
                 for number, name in self.names.items()

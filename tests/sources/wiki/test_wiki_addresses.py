@@ -1,10 +1,10 @@
-"""The address of a page, where a title is wanted."""
+"""The address of a page, where a title is wanted, and the other way round."""
 
 from __future__ import annotations
 
 import pytest
 
-from detent.sources.wiki.addresses import is_address, is_of, title_at
+from detent.sources.wiki.addresses import address_of, is_address, is_of, pattern, title_at
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,52 @@ def test_a_title_is_no_address(title: str) -> None:
 )
 def test_the_wiki_of_an_address_is_told_by_its_host(address: str, host: str, same: bool) -> None:
     assert is_of(address, host) is same
+
+
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        (("https://owl.example/wiki/Main_Page",), "https://owl.example/wiki/$1"),
+        (("https://owl.example/w/index.php?title=Main_Page",), "https://owl.example/w/index.php?title=$1"),
+        (("https://owl.example/w/index.php/Main_Page",), "https://owl.example/w/index.php/$1"),
+        (("https://owl.example/Main_Page",), "https://owl.example/$1"),
+        (("https://owl.example/wiki/Portal/Main",), "https://owl.example/wiki/$1"),
+        (("https://owl.example/title/Main_page",), "https://owl.example/title/$1"),
+        (("https://owl.example/w/Main", "", "/wiki/$1"), "https://owl.example/wiki/$1"),
+        (("", "//owl.example", "/wiki/$1"), ""),
+        (("owl/Main",), ""),
+        (("no address",), ""),
+        (("https://owl.example/",), ""),
+        (("",), ""),
+        (("https://owl.example/", "https://owl.example", "/wiki/$1"), "https://owl.example/wiki/$1"),
+        (("https://owl.example/", "//owl.example", "/wiki/$1"), "https://owl.example/wiki/$1"),
+        (("http://owl.example:8080/x", "http://owl.example:8080", "/$1"), "http://owl.example:8080/$1"),
+    ],
+)
+def test_the_pattern_of_addresses_is_what_the_wiki_tells_or_that_of_its_main_page(
+    told: tuple[str, ...], written: str
+) -> None:
+    assert pattern(*told) == written
+
+
+@pytest.mark.parametrize(
+    ("title", "address"),
+    [
+        ("Owl", "https://owl.example/wiki/Owl"),
+        ("Barn owl (bird)/Food", "https://owl.example/wiki/Barn_owl_(bird)/Food"),
+        ("AT&T: 100%?", "https://owl.example/wiki/AT%26T:_100%25%3F"),
+        ("C++", "https://owl.example/wiki/C%2B%2B"),
+        ("Größe", "https://owl.example/wiki/Gr%C3%B6%C3%9Fe"),
+        ("$1", "https://owl.example/wiki/$1"),
+    ],
+)
+def test_a_page_has_the_address_that_the_wiki_gives_it(title: str, address: str) -> None:
+    assert address_of(title, "https://owl.example/wiki/$1") == address
+    assert (title_at(address) or "").replace("_", " ") == title
+
+
+def test_a_title_is_taken_from_an_address_as_the_wiki_writes_them() -> None:
+    assert title_at("https://owl.example/title/Barn_owl", "https://owl.example/title/$1") == "Barn_owl"
+    assert title_at("https://owl.example/Barn_owl", "https://owl.example/$1") == "Barn_owl"
+    assert title_at("https://owl.example/w/index.php?title=Owl", "https://owl.example/w/index.php?title=$1") == "Owl"
+    assert title_at("https://owl.example/title/Barn_owl") is None

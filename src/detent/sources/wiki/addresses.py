@@ -1,28 +1,32 @@
-"""Addresses of pages, as somebody copies them from a browser, where a title is wanted."""
+"""Addresses of pages: what title is meant by one that somebody copies from a browser, and how a wiki writes them."""
 
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urljoin, urlsplit
 
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _PATHS = ("/index.php/", "/wiki/")
 _USUAL_PORT = re.compile(r":(?:80|443)$")
+_LEFT_AS_THEY_ARE = ";@$!*(),/~:"
+_TITLE = "$1"
 
 
 def is_address(written: str) -> bool:
     return _ADDRESS.match(written.strip()) is not None
 
 
-def title_at(address: str) -> str | None:
-    """The title of the page with this address, where it is written as most wikis do."""
+def title_at(address: str, written: str = "") -> str | None:
+    """The title of the page with this address, where it is written by this pattern, or as most wikis do."""
     try:
         place = urlsplit(address.strip())
     except ValueError:
         return None
     if titles := parse_qs(place.query).get("title"):
         return titles[0]
-    names = [place.path.partition(each)[2] for each in _PATHS]
+    own = urlsplit(written.partition(_TITLE)[0]).path
+    paths = (own, *_PATHS) if own.endswith("/") else _PATHS
+    names = [place.path.partition(each)[2] for each in paths]
     return next((unquote(name) for name in names if name), None)
 
 
@@ -33,3 +37,24 @@ def is_of(address: str, host: str) -> bool:
     except ValueError:
         return False
     return host.lower() in (there, _USUAL_PORT.sub("", there).replace(".m.", ".", 1))
+
+
+def pattern(main_page: str, server: str = "", path: str = "") -> str:
+    """How a wiki writes the addresses of its pages, with `$1` for the title: by its server and the path of articles
+    there, or else like the address of its main page; "" if that does not tell."""
+    written = urljoin(main_page, server or "/").rstrip("/") + path if path else _like(main_page)
+    place = urlsplit(written)
+    return written if place.scheme in ("http", "https") and place.netloc else ""
+
+
+def _like(main_page: str) -> str:
+    for known in ("title=", *_PATHS):
+        before, found, _ = main_page.partition(known)
+        if found:
+            return f"{before}{found}{_TITLE}"
+    return f"{main_page.rpartition('/')[0]}/{_TITLE}" if urlsplit(main_page).path.strip("/") else ""
+
+
+def address_of(title: str, written: str) -> str:
+    """The address of a page, as MediaWiki writes it by this pattern."""
+    return written.replace(_TITLE, quote(title.replace(" ", "_"), safe=_LEFT_AS_THEY_ARE))

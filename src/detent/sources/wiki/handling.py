@@ -77,7 +77,7 @@ class Articles:
         categories = nodes.visible(page, article)
         links = nodes.links(article, categories)
         return Done(
-            nodes.article_node(page, article, self._settings.passage_size),
+            nodes.article_node(page, article, self._settings.passage_size, site.address(page.title)),
             references=links,
             found=self._found(item, links),
             content_hash=str(page.revision),

@@ -16,7 +16,7 @@ from detent.sources.wiki.wikitext.article import Article, Section
 ARTICLE, SECTION, PASSAGE, CATEGORY = "Article", "Section", "Passage", "Category"
 LINKS_TO, HAS_SECTION, IN_CATEGORY = "LINKS_TO", "HAS_SECTION", "IN_CATEGORY"
 
-VERSION = 1
+VERSION = 2
 """Another number whenever something else is made of the same page."""
 
 _LONGEST_HEADING = 200
@@ -28,11 +28,12 @@ def stamp(revision: str | int | None, passage_size: int) -> str:
     return f"{revision} {VERSION} {passage_size}"
 
 
-def article_node(page: Page, article: Article, passage_size: int) -> Node:
+def article_node(page: Page, article: Article, passage_size: int, address: str | None = None) -> Node:
     properties: dict[str, Any] = {
         "page_id": page.id,
         "revision_id": page.revision,
-        "edited": page.edited,
+        "date": page.edited,
+        "url": address,
         "length": page.length,
         "categories": visible(page, article),
         "hidden_categories": [name for name in article.categories if name in page.hidden],

@@ -27,11 +27,12 @@ _LOOKING_SECONDS = 1.0
 @dataclass
 class Seeds:
     """Titles as the wiki writes them, each once. `notes` say what was taken for another one; `faults` what is no
-    article, with what may have been meant."""
+    article, with what may have been meant. `language` is the code of the one that the wiki is written in."""
 
     titles: dict[str, None] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    language: str = ""
 
     def add(self, title: str) -> None:
         self.titles[title] = None
@@ -60,9 +61,9 @@ class Wanted:
 
 async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     """The seeds that a wiki has."""
-    seeds = Seeds()
     site = await client.site()
-    titles = _titles(seeds, wanted.titles, client.host)
+    seeds = Seeds(language=site.language)
+    titles = _titles(seeds, wanted.titles, client.host, site)
     answers = await client.fetch(titles) if titles else {}
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
@@ -106,9 +107,9 @@ async def _members(seeds: Seeds, client: Client, category: str) -> list[str]:
 
 def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     """The seeds that a dump has. It can be asked neither for the members of categories nor to search."""
-    seeds = Seeds()
     site = dump.site()
-    titles = _titles(seeds, wanted.titles, None)
+    seeds = Seeds(language=site.language)
+    titles = _titles(seeds, wanted.titles, site.host, site)
     answers = dump.find(titles)
     for title in titles:
         fault = _take(seeds, title, answers[title], site)
@@ -118,12 +119,12 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     return seeds
 
 
-def _titles(seeds: Seeds, written: Sequence[str], host: str | None) -> list[str]:
-    """The titles that were written, also as addresses of pages of the wiki at this host. A dump has no host."""
+def _titles(seeds: Seeds, written: Sequence[str], host: str, site: Site) -> list[str]:
+    """The titles that were written, also as addresses of pages of the wiki at this host, which not every dump tells."""
     found = []
     for each in written:
-        title = title_at(each) if is_address(each) else each
-        if title is not None and (title == each or (host is not None and is_of(each, host))):
+        title = title_at(each, site.addresses) if is_address(each) else each
+        if title is not None and (title == each or (host and is_of(each, host))):
             found.append(title)
         else:
             where = f"no address of a page of {host}" if host else "an address"

@@ -15,6 +15,7 @@ MAX_LINKS = 200
 PASSAGE_SIZE = 2000
 
 WIKIPEDIA = "https://{language}.wikipedia.org/w/api.php"
+ENGLISH_WIKIPEDIA = WIKIPEDIA.format(language="en")
 _WIKIMEDIA = (
     *("wikipedia.org", "wikimedia.org", "wiktionary.org", "wikibooks.org", "wikinews.org", "wikiquote.org"),
     *("wikisource.org", "wikiversity.org", "wikivoyage.org", "wikidata.org", "mediawiki.org"),

@@ -1,4 +1,5 @@
-"""How a wiki spells titles: its namespaces and their names, the other wikis it knows, and what it does with letters."""
+"""How a wiki spells titles: its namespaces and their names, the other wikis it knows, what it does with letters, and
+the addresses of its pages."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from functools import cached_property
 from html import unescape
 from html.entities import html5
 from typing import Any, NamedTuple, Self
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
+
+from detent.sources.wiki.addresses import address_of, pattern
 
 ARTICLES, TALK, TEMPLATES, FILES, CATEGORIES = 0, 1, 10, 6, 14
 """The numbers of namespaces, which are the same in every wiki."""
@@ -69,13 +72,16 @@ class Title(NamedTuple):
 class Site:
     """A wiki as far as its titles go. `names` are all names of its namespaces with their numbers; `own_names` the one
     of each that titles are written with. `interwikis` are the prefixes that lead to other wikis, `case_sensitive` the
-    namespaces in which a title may begin with a small letter."""
+    namespaces in which a title may begin with a small letter. `language` is the code of the one it is written in,
+    `addresses` the pattern of those of its pages; "" where it does not tell."""
 
     own_names: Mapping[int, str] = field(default_factory=lambda: dict(CANONICAL))
     names: Mapping[str, int] = field(default_factory=dict)
     interwikis: frozenset[str] = frozenset()
     case_sensitive: frozenset[int] = frozenset()
     redirect_words: tuple[str, ...] = ("#REDIRECT",)
+    language: str = ""
+    addresses: str = ""
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Self:
@@ -94,6 +100,8 @@ class Site:
             frozenset(str(each["prefix"]).lower() for each in info.get("interwikimap", ())),
             case_sensitive(str(general.get("case", "")), cases),
             tuple(words[0]["aliases"]) if words else ("#REDIRECT",),
+            str(general.get("lang", "")),
+            pattern(*(str(general.get(name, "")) for name in ("base", "server", "articlepath"))),
         )
 
     def title(self, written: str) -> Title | None:
@@ -113,6 +121,15 @@ class Site:
         name = self.spelled(name, namespace)
         space = self.own_names.get(namespace, "")
         return Title(f"{space}:{name}" if space else name, namespace, fragment.strip(" "), "", told)
+
+    def address(self, title: str) -> str | None:
+        """The address of a page, by its title as the wiki writes it."""
+        return address_of(title, self.addresses) if self.addresses else None
+
+    @property
+    def host(self) -> str:
+        """The host of its pages, with its port; "" where it does not tell."""
+        return urlsplit(self.addresses).netloc
 
     def spelled(self, name: str, namespace: int) -> str:
         """The name of a page with the first letter that it has in this namespace."""

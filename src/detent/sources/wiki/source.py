@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -63,6 +64,16 @@ def dump_of(given: WikiSettings) -> Dump:
     if given.dump is None:
         raise InvalidSource("A wiki without a dump is asked over its API.")
     return Dump(given.dump, given.cache or given.dump.parent / _CACHE, given.index)
+
+
+def tidy(dropped: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> None:
+    """Remove what was made of a dump that is not read any more and is of no use to these other sources. Beside a dump,
+    outside of a project, it is left: others may read it there."""
+    given = WikiSettings.of(dropped)
+    dumps = [dump_of(other) for other in map(WikiSettings.of, others) if other.dump is not None]
+    if given.dump is not None and given.cache is not None:
+        with suppress(OSError):  # it may all be made again, and takes only room
+            dump_of(given).tidy(dumps)
 
 
 def user_agent(contact: str | None) -> str:

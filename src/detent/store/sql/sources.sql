@@ -17,6 +17,10 @@ RETURNING name;
 -- The sources of Detent's own types.
 SELECT name, type, settings FROM source WHERE type IS NOT NULL AND removed_at IS NULL ORDER BY name;
 
+-- name: configured_source
+-- One of them, also while it is being removed.
+SELECT name, type, settings FROM source WHERE name = %(name)s AND type IS NOT NULL;
+
 -- name: mark_imported
 -- Notes that a source came from a file, and nobody has said what is to be done for it.
 UPDATE source SET type = %(type)s WHERE name = %(name)s AND type IS NULL;

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from detent.sources.wiki.dump import finding, parts
+from detent.sources.wiki.dump import finding, keeping, parts
 from detent.sources.wiki.dump.damage import DumpMissing, DumpUnreadable
 from detent.sources.wiki.dump.page import Dumped, Listed
 from detent.sources.wiki.dump.parts import Part
@@ -45,6 +45,18 @@ class Dump:
         """An answer to each title, wherever it stands in the dump. What stands together is read once, and redirects are
         followed to their end."""
         return finding.answers(titles, self.site(), self._fetch)
+
+    def tidy(self, others: Iterable[Dump]) -> None:
+        """Remove what was made of this dump and is of no use to these others."""
+        near = [other for other in others if other._cache.resolve() == self._cache.resolve()]
+        keeping.tidy(self._cache, self._files(), [file for other in near for file in other._files()])
+
+    def _files(self) -> list[Path]:
+        """Its files; of a dump that is away, the one that it may have been."""
+        try:
+            return parts.files(self._path)
+        except DumpMissing:
+            return [self._path]
 
     def _fetch(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
         found: dict[str, Dumped | Absent] = {}

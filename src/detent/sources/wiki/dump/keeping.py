@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,12 +14,36 @@ from detent.sources.wiki.dump.damage import CacheUnwritable
 
 _HALF = ".half"
 _LONGEST_NAME = 120
+_MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|[a-z]+\.npy)")
 
 
 def name(kind: str, path: Path, *others: Path) -> str:
     """What is made of a file, with the help of others, is called. When one of them changes, it has another name."""
-    stamps = [f"{found.st_size}-{found.st_mtime_ns}" for found in (each.stat() for each in (path, *others))]
-    return "-".join([path.name[-_LONGEST_NAME:], *stamps]) + f".{kind}"
+    return "-".join([_beginning(path), *map(_stamp, others)]) + f".{kind}"
+
+
+def tidy(cache: Path, dropped: Iterable[Path], others: Iterable[Path]) -> None:
+    """Remove what was made of some files, but not of these others as they are now; of one that is away, nobody knows
+    how it is. What is being made stays."""
+    mine = {_shortened(path) for path in dropped}
+    kept = tuple(_beginning(path) if path.is_file() else f"{_shortened(path)}-" for path in others)
+    for each in cache.iterdir() if cache.is_dir() else ():
+        made = _MADE.fullmatch(each.name)
+        if made and made[1] in mine and not each.name.startswith(kept):
+            each.unlink(missing_ok=True)
+
+
+def _beginning(path: Path) -> str:
+    return f"{_shortened(path)}-{_stamp(path)}"
+
+
+def _shortened(path: Path) -> str:
+    return path.name[-_LONGEST_NAME:]
+
+
+def _stamp(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_size}-{found.st_mtime_ns}"
 
 
 @contextmanager

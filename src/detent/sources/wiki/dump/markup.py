@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from detent.lifecycle import Trouble
+from detent.sources.wiki.addresses import pattern
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable, NoDump
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
@@ -56,6 +57,7 @@ class SiteInfo:
 
     database: str = ""
     base: str = ""
+    language: str = ""
     case: str = "first-letter"
     namespaces: dict[int, str] = field(default_factory=dict)
     cases: dict[int, str] = field(default_factory=dict)
@@ -64,7 +66,8 @@ class SiteInfo:
     def site(self) -> Site:
         names = {**CANONICAL, **self.namespaces}
         others = WIKIMEDIA if is_wikimedia(urlsplit(self.base).hostname or "") else frozenset()
-        return Site(names, {}, others, case_sensitive(self.case, self.cases))
+        kept = case_sensitive(self.case, self.cases)
+        return Site(names, {}, others, kept, language=self.language, addresses=pattern(self.base))
 
     def namespace(self, title: str) -> int:
         """The namespace of a title that is spelled as the wiki does."""
@@ -200,12 +203,13 @@ class Reader:
         elif name == "redirect" and parent == "page":
             self._page["redirect"] = attributes.get("title", "")
         elif len(path) == 2:
-            self._begin_document(name)
+            self._begin_document(name, attributes)
 
-    def _begin_document(self, name: str) -> None:
+    def _begin_document(self, name: str, attributes: Mapping[str, str]) -> None:
         if name != _ROOT:
             raise self._refused(f"it is no dump of a MediaWiki, which begins with <{_ROOT}>, but with <{name}>")
         self._begun = True
+        self.info.language = attributes.get("xml:lang", self.info.language)
 
     def _begin_page(self) -> None:
         self.info.whole = True
