@@ -16,7 +16,7 @@ Start = Callable[..., subprocess.Popen[str]]
 Until = Callable[[Callable[[], object]], None]
 Query = Callable[..., list[Any]]
 
-TITLES = [f"Page {number}" for number in range(120)]
+TITLES = [f"Page {number}" for number in range(150)]  # three batches
 SOON = Failing(503, {"Content-Type": "text/html", "Retry-After": "20"}, b"<h1>Back soon</h1>")
 LATER_THAN_THE_TEST = Failing(503, {"Content-Type": "text/html", "Retry-After": "59"}, b"<h1>Back soon</h1>")
 LATE = Failing(503, {"Content-Type": "text/html", "Retry-After": "3600"}, b"<h1>Back soon</h1>")
@@ -44,7 +44,7 @@ def test_the_last_line_of_a_run_tells_why_items_wait(
         result = ran("run", "--no-wait")
         assert result.returncode == 3
         [line] = result.stdout.splitlines()
-        assert line.startswith("120 items wait for a later retry, the first until 20")
+        assert line.startswith("150 items wait for a later retry, the first until 20")
         assert f"The wiki {added.api} " in line
         assert told in line
 

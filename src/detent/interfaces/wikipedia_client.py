@@ -14,9 +14,9 @@ from detent.application import Detent
 from detent.errors import DetentError
 from detent.knowledge import Wait
 from detent.sources import pace
-from detent.sources.wiki.client import Client, WikiFailed
+from detent.sources.wiki.client import Client
 from detent.sources.wiki.following import followed
-from detent.sources.wiki.manners import client_of, hold
+from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings, is_wikimedia
 from detent.sources.wiki.site import Site
@@ -132,12 +132,8 @@ class WikipediaAPIClient:
         async with client_of(self._settings, self._agent) as client:
             if self._last is not None:
                 client.remember(self._last)
-            try:
-                self._site, self._last = await client.site(), client
-                return (await client.fetch([title]))[title] if title is not None else Absent("")
-            except WikiFailed as error:
-                await hold(self._settings, error, 1)
-                raise
+            self._site, self._last = await client.site(), client
+            return (await client.fetch([title]))[title] if title is not None else Absent("")
 
     def _keep(self, title: str, answer: Answer) -> None:
         told = {title: answer}

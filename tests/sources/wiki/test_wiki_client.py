@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import httpx
 import pytest
-from tests.sources.wiki.server import STALLED, WikiServer
+from tests.sources.wiki.server import AWAY, STALLED, WikiServer
 
 from detent.lifecycle import Trouble
 from detent.sources.wiki.client import Client, Revision, WikiFailed
@@ -298,6 +298,27 @@ async def test_no_more_than_two_requests_are_under_way_whoever_asks(wiki: WikiSe
         await asyncio.gather(*asking)
     assert len(wiki.requests) == 6
     assert wiki.most_at_once == 2
+
+
+async def test_a_failure_is_told_before_another_request_may_go(wiki: WikiServer) -> None:
+    told: list[str] = []
+
+    async def turn(host: str) -> None:
+        told.append("asked")
+
+    async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
+        for _ in range(10):  # as long as whoever waits needs to go
+            await asyncio.sleep(0)
+        told.append(f"left alone after {failed_in_a_row}")
+
+    wiki.fail_next(STALLED, AWAY)
+    async with Client(wiki.api, "Tester", turn, hold) as client:
+        asking = [asyncio.create_task(client.fetch(["Cat"])) for _ in range(3)]
+        await asyncio.to_thread(wiki.wait_for_requests, 3)
+        wiki.release()
+        results = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(each) for each in results if isinstance(each, Exception)] == [WikiFailed]
+    assert told == ["asked", "asked", "left alone after 1", "asked"]
 
 
 async def test_revisions_tell_what_changed_moved_and_went(wiki: WikiServer, client: Client) -> None:

@@ -20,7 +20,7 @@ from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFai
 from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing, DumpUnreadable
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.hidden import HiddenCategories
-from detent.sources.wiki.manners import client_of, hold
+from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WikiSettings
@@ -112,7 +112,6 @@ class ByClient:
         self._agent = agent
         self._articles = Articles(settings)
         self._client: Client | None = None
-        self._failed_in_a_row = 0
         self._kept: OrderedDict[str, Page] = OrderedDict()
         """Pages that came along with other names of theirs, and will be asked for next."""
 
@@ -154,13 +153,12 @@ class ByClient:
         try:
             site = await self._client.site()
         except WikiFailed as error:
-            return dict.fromkeys([item.id for item in items], await self._failed(error))
+            return dict.fromkeys([item.id for item in items], _failed(error))
         try:
             answers |= await self._client.fetch([item.key for item in items if item.key not in answers])
-            self._failed_in_a_row = 0
         except WikiFailed as error:
             answers |= error.answered
-            failed = await self._failed(error)
+            failed = _failed(error)
         self._keep(answers)
         return await asyncio.to_thread(self._outcomes, items, answers, site, failed)
 
@@ -183,12 +181,6 @@ class ByClient:
                 self._kept[answer.page.title] = answer.page
         while len(self._kept) > _KEPT_PAGES:
             self._kept.popitem(last=False)
-
-    async def _failed(self, error: WikiFailed) -> Outcome:
-        """Leave the wiki alone for a while, and try again then."""
-        self._failed_in_a_row += not error.held
-        await hold(self._settings, error, self._failed_in_a_row)
-        return Retry(str(error), error.trouble, error.retry_after, alone=not error.away, blameless=error.away)
 
 
 class ByDump:
@@ -228,6 +220,10 @@ class ByDump:
         if damaged:
             raise PartlyTold(next(iter(damaged.values())), standing)
         return standing
+
+
+def _failed(error: WikiFailed) -> Outcome:
+    return Retry(str(error), error.trouble, error.retry_after, alone=not error.away, blameless=error.away)
 
 
 def _no_article(reason: str, standing: str) -> Outcome:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from detent.knowledge import Wait
 from detent.sources import pace
-from detent.sources.wiki.client import Client, WikiFailed
+from detent.sources.wiki.client import TOO_MANY, Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
 
 _TRIES = 4
@@ -31,18 +31,16 @@ def client_of(
     async def turn(host: str) -> Wait | None:
         return await pace.turn(settings.service, per_minute, at_most)
 
+    async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
+        if error.code == TOO_MANY:  # it is asked for fewer at once, and not later
+            return
+        seconds = min(2.0 ** min(failed_in_a_row - 1, 10), _LONGEST_HOLD_SECONDS)
+        await pace.hold(settings.service, seconds if error.retry_after is None else error.retry_after, error.what)
+
     async def again(error: WikiFailed, failed: int) -> bool:
-        await hold(settings, error, failed)
         asks = error.trouble.transient and not error.held and failed < _TRIES
         if asks and tell is not None:
             tell(f"{error} It is asked again.")
         return asks
 
-    return Client(settings.api or "", agent, turn, again if patient else None)
-
-
-async def hold(settings: WikiSettings, error: WikiFailed, failed: int) -> None:
-    """Let nobody ask for as long as the wiki says, or longer each time that it fails; it has `failed` so many times."""
-    if not error.held:
-        seconds = min(2.0 ** min(failed - 1, 10), _LONGEST_HOLD_SECONDS)
-        await pace.hold(settings.service, seconds if error.retry_after is None else error.retry_after, error.what)
+    return Client(settings.api or "", agent, turn, hold, again if patient else None)

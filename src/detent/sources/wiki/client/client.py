@@ -12,7 +12,7 @@ from contextlib import aclosing, contextmanager
 from typing import Any, Self, TypeVar
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.client.connection import Again, Connection, Turn
+from detent.sources.wiki.client.connection import Again, Connection, Hold, Turn
 from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
 from detent.sources.wiki.client.gathering import Found, Gathered, rows
 from detent.sources.wiki.client.reading import (
@@ -70,11 +70,12 @@ class Client:
         api: str,
         agent: str,
         turn: Turn | None = None,
+        hold: Hold | None = None,
         again: Again | None = None,
         *,
         timeout_seconds: float = 30.0,
     ) -> None:
-        self._connection = Connection(api, agent, turn, again, timeout_seconds=timeout_seconds)
+        self._connection = Connection(api, agent, turn, hold, again, timeout_seconds=timeout_seconds)
         self._warnings: dict[str, None] = {}
         self._site: Site | None = None
         self._asking_for_site = asyncio.Lock()

@@ -19,8 +19,11 @@ from detent.sources.wiki.client.schemes import speaks_no_tls, wants_tls
 Turn = Callable[[str], Awaitable[Wait | None]]
 """Waits until a host may be asked again, and returns None; or says for how long it is to be left alone."""
 
+Hold = Callable[[WikiFailed, int], Awaitable[None]]
+"""Leaves a host alone for as long as a failure calls for, the last of so many in a row."""
+
 Again = Callable[[WikiFailed, int], Awaitable[bool]]
-"""Says whether a question is asked again that has failed so many times, once it is time for that."""
+"""Says whether a question is asked again that has failed so many times."""
 
 LARGEST_ANSWER = 200_000_000
 """Bytes of an answer that are read. A wiki's own limit is 8 MB, unless someone raised it."""
@@ -53,13 +56,21 @@ class Connection:
     """The API at an address. What stands before an `@` in it is sent along, and not told to anyone else."""
 
     def __init__(
-        self, api: str, agent: str, turn: Turn | None, again: Again | None = None, *, timeout_seconds: float
+        self,
+        api: str,
+        agent: str,
+        turn: Turn | None,
+        hold: Hold | None = None,
+        again: Again | None = None,
+        *,
+        timeout_seconds: float,
     ) -> None:
         url = _address(api)
         # Apart from the address, which is what libraries write into logs.
         self._auth = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
         self._url = url.copy_with(username="", password="")
-        self._turn, self._again = turn, again
+        self._turn, self._hold, self._again = turn, hold, again
+        self._failed_in_a_row = 0
         self._timeout_seconds = timeout_seconds
         self._connect_seconds = min(timeout_seconds, _CONNECT_SECONDS)
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
@@ -89,7 +100,24 @@ class Connection:
                     raise
 
     async def _asked(self, parameters: Mapping[str, str]) -> dict[str, Any]:
-        """The answer to a question that is asked once."""
+        """The answer to a question that is asked once, when no more than one other is under way. Nobody else is let go
+        before a failure is told."""
+        async with _gate(self.host):
+            try:
+                answer = await self._answered(parameters)
+            except WikiFailed as error:
+                await self._failed(error)
+                raise
+            self._failed_in_a_row = 0
+            return answer
+
+    async def _failed(self, error: WikiFailed) -> None:
+        if not error.held:
+            self._failed_in_a_row += 1
+            if self._hold is not None:
+                await self._hold(error, self._failed_in_a_row)
+
+    async def _answered(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         async with self._sending() as client:
             reply = await self._exchange(client, parameters)
             if (secure := _secure(self._url, reply)) is not None:
@@ -134,18 +162,17 @@ class Connection:
         return WikiFailed(self.address, what, trouble)
 
     async def _exchange(self, client: httpx.AsyncClient, parameters: Mapping[str, str]) -> _Reply:
-        """Send a question and read what comes back, when no more than one other is under way and it is our turn."""
-        async with _gate(self.host):
-            if self._turn is not None and (wait := await self._turn(self.host)) is not None:
-                raise left_alone(self.address, wait)
-            try:
-                async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
-                    return await self._receive(client, parameters)
-            except httpx.HTTPError as error:
-                raise self._unanswered(error) from None
-            except TimeoutError:
-                slow = f"did not end its answer within {self._timeout_seconds * _PATIENCE:g} seconds"
-                raise self.failure(slow, Trouble.TIMEOUT) from None
+        """Send a question and read what comes back, when it is our turn."""
+        if self._turn is not None and (wait := await self._turn(self.host)) is not None:
+            raise left_alone(self.address, wait)
+        try:
+            async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
+                return await self._receive(client, parameters)
+        except httpx.HTTPError as error:
+            raise self._unanswered(error) from None
+        except TimeoutError:
+            slow = f"did not end its answer within {self._timeout_seconds * _PATIENCE:g} seconds"
+            raise self.failure(slow, Trouble.TIMEOUT) from None
 
     def _unanswered(self, error: httpx.HTTPError) -> WikiFailed:
         """Why there is no answer. A wiki that could not even be asked is away."""
