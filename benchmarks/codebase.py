@@ -35,7 +35,7 @@ from detent.sources.source import waiting_state
 from detent.store import Cursor, Stage, Store
 from detent.worker.duty import declare
 from detent.worker.in_process import work_here
-from detent.worker.memory import collect_seldom
+from detent.worker.interpreter import prepare_for_work
 
 SIZES = (1_000, 10_000, 50_000)
 """How many files, as far as there are so many; BENCH_FILES has other numbers, as in `100,500`."""
@@ -161,7 +161,7 @@ def _together(state: str, conninfo: str, settings: Any, meet: Callable[[], int])
     """In each of several processes: claim, call the handler of this state, and settle, until nothing is left."""
 
     async def work() -> None:
-        collect_seldom()
+        prepare_for_work()
         source = make(NAME, settings)
         handle = next(handler.function for handler in source.handlers if handler.state == state)
         waiting = waiting_state(NODE, state)
@@ -186,7 +186,7 @@ def _embed(conninfo: str, settings: Any, meet: Callable[[], int]) -> None:
     """In each of several processes: a worker for which nothing else is left to do."""
 
     async def work() -> None:
-        collect_seldom()
+        prepare_for_work()
         source = Source(NAME, make(NAME, settings).lifecycles)
         async with Store(conninfo) as store, work_here(store, [source], load(None)) as worker:
             meet()

@@ -25,7 +25,7 @@ from detent.sources import Source
 from detent.store import Store
 from detent.store.exchange import load as load_graph
 from detent.worker.in_process import work_here
-from detent.worker.memory import collect_seldom
+from detent.worker.interpreter import prepare_for_work
 
 MANY = 60_000
 FEW = 1_500
@@ -158,7 +158,7 @@ def _work(conninfo: str, flags: dict[str, object]) -> None:
     """In a process of its own, a worker until nothing is left."""
 
     async def work() -> None:
-        collect_seldom()
+        prepare_for_work()
         async with Store(conninfo) as store, work_here(store, [SOURCE], load(None, flags=flags)) as worker:
             await worker.run(until_idle=True)
 

@@ -10,7 +10,7 @@ from detent.lifecycle import ARTICLE
 from detent.sources import Handler, Source
 from detent.store import Store
 from detent.worker.in_process import work_here
-from detent.worker.memory import collect_seldom
+from detent.worker.interpreter import prepare_for_work
 
 ADD_BATCH = 5000
 
@@ -28,7 +28,7 @@ async def prepare(conninfo: str) -> None:
 
 
 async def work(share: Share) -> None:
-    collect_seldom()
+    prepare_for_work()
     async with Store(share.conninfo) as store, work_here(store, [SOURCE], settings(share.batch)) as worker:
         share.meet()
         for keys in share.batches(ADD_BATCH):

@@ -23,7 +23,7 @@ from detent.sources.wiki.source import make
 from detent.store import Store
 from detent.worker.duty import declare
 from detent.worker.in_process import work_here
-from detent.worker.memory import collect_seldom
+from detent.worker.interpreter import prepare_for_work
 
 NAME = "wiki"
 LANGUAGE = "english"
@@ -96,7 +96,7 @@ def work(conninfo: str, job: Job, meet: Meet) -> None:
     """In a process: a worker until nothing is left, so that all texts can be searched for by their words."""
 
     async def working() -> None:
-        collect_seldom()
+        prepare_for_work()
         source = job.source
         settings = load(None)
         async with Store(conninfo) as store:

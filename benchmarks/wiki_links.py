@@ -31,7 +31,7 @@ from detent.sources.wiki.site import Site
 from detent.sources.wiki.source import make
 from detent.store import Stage, Store
 from detent.worker.duty import declare
-from detent.worker.memory import collect_seldom
+from detent.worker.interpreter import prepare_for_work
 
 KNOWN = (1_000, 100_000, 1_000_000)
 ROUNDS = 3
@@ -120,7 +120,7 @@ def _settle(conninfo: str, known: int, number: int, meet: Meet) -> None:
     """In a process: settle so many articles, and some before."""
 
     async def settling() -> None:
-        collect_seldom()
+        prepare_for_work()
         async with Store(conninfo) as store:
             kinds = await declare(store, [make(NAME, WIKI.as_data())])
             articles = [kinds[NAME, ARTICLE]]

@@ -21,8 +21,8 @@ from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
 from detent.worker.configured import with_configured, with_imported
+from detent.worker.interpreter import prepare_for_work
 from detent.worker.lifeline import watch
-from detent.worker.memory import collect_seldom
 from detent.worker.modules import load_sources
 from detent.worker.patience import opened
 from detent.worker.spec import ORPHANED, RETIRED, Spec, read_spec
@@ -37,7 +37,7 @@ async def work(spec: Spec) -> int:
     if settings.embedding.provider != wordllama.WordLlama.name:
         wordllama.forget()
     declared = load_sources(spec.modules, project)
-    collect_seldom()
+    prepare_for_work()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
         sources = await with_imported(store, await with_configured(store, declared))
