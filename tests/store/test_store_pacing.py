@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,26 @@ async def test_a_turn_that_is_too_far_away_is_not_taken(store: Store, tick: Call
     tick(3600)
     assert await store.pacing.turn("wiki", 1, 60) is None
     assert await store.pacing.turn("wiki", 1, 59) == Wait(60.0)
+
+
+async def test_who_waits_for_a_turn_when_the_service_asks_to_be_left_alone_does_not_have_it(
+    store: Store, query: Callable[..., list[Any]]
+) -> None:
+    assert await store.pacing.turn("wiki", 30, 60) is None
+    before = query("SELECT next_at FROM pace")
+    waiting = asyncio.create_task(store.pacing.turn("wiki", 30, 60))
+    while query("SELECT next_at FROM pace") == before:
+        await asyncio.wait([waiting], timeout=0.01)
+    await store.pacing.hold("wiki", 3600, "refused")
+    told = await waiting
+    assert told is not None
+    assert told.reason == "refused"
+    assert told.seconds > 3000
+
+
+async def test_who_waited_until_a_service_may_be_asked_again_has_the_turn(store: Store) -> None:
+    await store.pacing.hold("wiki", 0.2, "refused")
+    assert await store.pacing.turn("wiki", 6000, 60) is None
 
 
 async def test_who_is_left_alone_is_told_with_the_reason_that_it_is_so_for_so_long(

@@ -163,10 +163,13 @@ def _of_dump(session: Session, name: str, settings: WikiSettings, given: Mapping
 
 
 def _api(before: str | None, given: Mapping[str, Any]) -> str:
+    from detent.sources.wiki.client import read_address
     from detent.sources.wiki.settings import WIKIPEDIA, is_same_wiki
 
     if given["api"] and given["lang"]:
         raise click.UsageError("--api and --lang do not go together: each names a wiki.")
+    if given["api"]:
+        read_address(given["api"])
     wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
     api: str = given["api"] or (wikipedia if given["lang"] else before or wikipedia)
     if before is not None and not is_same_wiki(before, api):

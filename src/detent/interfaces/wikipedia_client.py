@@ -14,7 +14,7 @@ from detent.application import Detent
 from detent.errors import DetentError
 from detent.knowledge import Wait
 from detent.sources import pace
-from detent.sources.wiki.client import Client
+from detent.sources.wiki.client import Client, read_address
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
@@ -71,6 +71,7 @@ class WikipediaAPIClient:
         per_minute: float | None = None,
         keep_seconds: float = _KEEP_SECONDS,
     ) -> None:
+        read_address(api)
         self._settings = WikiSettings(api=api, per_minute=per_minute)
         if is_wikimedia(self._settings.host) and not contact:
             raise DetentError("Wikimedia's wikis want to know who asks: WikipediaAPIClient(contact='you@example.org').")
@@ -132,7 +133,7 @@ class WikipediaAPIClient:
         async with client_of(self._settings, self._agent) as client:
             if self._last is not None:
                 client.remember(self._last)
-            self._site, self._last = await client.site(), client
+            self._last, self._site = client, await client.site()
             return (await client.fetch([title]))[title] if title is not None else Absent("")
 
     def _keep(self, title: str, answer: Answer) -> None:

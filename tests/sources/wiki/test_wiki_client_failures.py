@@ -194,12 +194,25 @@ async def test_another_path_than_that_of_the_api_is_told(wiki: WikiServer) -> No
     assert "has no API there (404 Not Found)" in str(error)
 
 
-@pytest.mark.parametrize("api", ["", "wikipedia", "ftp://me:hunter2@wiki.example/api.php", "http://", "http://[::1"])
+@pytest.mark.parametrize(
+    "api",
+    [
+        *("", "wikipedia", "ftp://me:hunter2@wiki.example/api.php", "http://", "http://[::1"),
+        *(f"https://me:hunter2{sign}2@wiki.example/api.php" for sign in "/?#[]"),
+        "https://me:22/hunter2@wiki.example/api.php",
+        "https://me:hunter2",
+    ],
+)
 def test_an_address_that_is_none_is_refused_at_once(api: str) -> None:
     with pytest.raises(WikiFailed) as failed:
         Client(api, "Tester")
     assert failed.value.trouble is Trouble.REJECTED
     assert "hunter2" not in str(failed.value)
+
+
+@pytest.mark.parametrize("api", ["https://me:%2Fhunter2@wiki.example/api.php", "https://wiki.example/@birds/api.php"])
+def test_an_address_may_have_a_password_or_a_sign_that_is_written_so(api: str) -> None:
+    Client(api, "Tester")
 
 
 async def test_a_password_in_the_address_is_sent_and_not_told(

@@ -12,6 +12,7 @@ import detent
 from detent.errors import DiscoveryFailed
 from detent.lifecycle import Trouble
 from detent.sources.wiki.client import Client, WikiFailed
+from detent.sources.wiki.manners import hold_seconds
 from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.source import make
 
@@ -64,6 +65,45 @@ def test_a_wiki_that_wants_to_be_left_alone_for_an_hour_is_and_no_article_waits_
     )
     assert "is left alone for another 60 minutes: it refused with 429 Too Many Requests" in told.message
     assert told.late
+
+
+def test_a_request_that_waits_for_its_turn_is_not_sent_when_another_one_is_refused(
+    wiki: WikiServer, opened: Callable[..., detent.Detent], standing: Callable[[], Any]
+) -> None:
+    wiki.fail_next(Failing(), limited("3600"))
+    with opened(TITLES[:100], per_minute=30) as db:
+        db.run(wait=False)
+    assert len(wiki.requests) == 2
+    assert standing() == dict.fromkeys(TITLES[:100], ("discovered", 0))
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "failed_in_a_row", "seconds"),
+    [(None, 1, 1), (None, 3, 4), (None, 100, 60), (30, 1, 30), (3600, 9, 3600), (0, 1, 0.1), (0, 8, 12.8), (1, 99, 60)],
+)
+def test_a_wiki_is_left_alone_as_long_as_it_says_but_longer_each_time(
+    retry_after: float | None, failed_in_a_row: int, seconds: float
+) -> None:
+    assert hold_seconds(retry_after, failed_in_a_row) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"query": {"pages": [5]}}', b'{"query": {"general": []}}'])
+async def test_a_wiki_is_left_alone_for_answers_that_are_of_no_use_too(wiki: WikiServer, body: bytes) -> None:
+    held: list[int] = []
+
+    async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
+        held.append(failed_in_a_row)
+
+    wiki.fail_next(*[Failing(headers=HTML, body=body)] * 4)
+    async with Client(wiki.api, "Tester", hold=hold) as client:
+        for ask in (client.site(), client.fetch(["Page 1"]), client.site(), client.fetch(["Page 1"])):
+            with pytest.raises(WikiFailed):
+                await ask
+        await client.fetch(["Page 1"])
+        wiki.fail_next(AWAY)
+        with pytest.raises(WikiFailed):
+            await client.fetch(["Page 1"])
+    assert held == [1, 2, 3, 4, 1]
 
 
 def test_two_wikis_on_one_host_do_not_wait_for_each_other(

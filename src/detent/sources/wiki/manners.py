@@ -15,7 +15,7 @@ from detent.sources.wiki.client import TOO_MANY, Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
 
 _TRIES = 4
-_LONGEST_HOLD_SECONDS = 60.0
+_SHORTEST_HOLD_SECONDS, _SHORTEST_TOLD_SECONDS, _LONGEST_HOLD_SECONDS = 1.0, 0.1, 60.0
 
 
 def client_of(
@@ -34,8 +34,7 @@ def client_of(
     async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
         if error.code == TOO_MANY:  # it is asked for fewer at once, and not later
             return
-        seconds = min(2.0 ** min(failed_in_a_row - 1, 10), _LONGEST_HOLD_SECONDS)
-        await pace.hold(settings.service, seconds if error.retry_after is None else error.retry_after, error.what)
+        await pace.hold(settings.service, hold_seconds(error.retry_after, failed_in_a_row), error.what)
 
     async def again(error: WikiFailed, failed: int) -> bool:
         asks = error.trouble.transient and not error.held and failed < _TRIES
@@ -44,3 +43,10 @@ def client_of(
         return asks
 
     return Client(settings.api or "", agent, turn, hold, again if patient else None)
+
+
+def hold_seconds(retry_after: float | None, failed_in_a_row: int) -> float:
+    """How long a wiki is left alone that has failed so many times: as long as it says, but longer each time."""
+    shortest = _SHORTEST_HOLD_SECONDS if retry_after is None else _SHORTEST_TOLD_SECONDS
+    grown = min(shortest * 2.0 ** min(failed_in_a_row - 1, 10), _LONGEST_HOLD_SECONDS)
+    return max(grown, retry_after or 0.0)

@@ -1,12 +1,18 @@
 -- Pacing: when each service may be asked next.
 
 -- name: take_turn
--- Takes the next free turn at a service, and says in how many seconds it is; takes none that is further away than `most`.
+-- Takes the next free turn at a service, and says when and in how many seconds it is; takes none that is further away
+-- than `most`.
 INSERT INTO pace (service, next_at) VALUES (%(service)s, clock() + make_interval(secs => %(seconds)s))
 ON CONFLICT (service) DO UPDATE
 SET next_at = greatest(pace.next_at, clock()) + make_interval(secs => %(seconds)s)
 WHERE pace.next_at <= clock() + make_interval(secs => %(most)s)
-RETURNING extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
+RETURNING next_at - make_interval(secs => %(seconds)s) AS at,
+          extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
+
+-- name: held_beyond
+-- Whether a service is left alone for longer than until then.
+SELECT held_until > %(at)s AS held FROM pace WHERE service = %(service)s;
 
 -- name: next_turn
 -- In how many seconds the next turn at a service is free, and why it is left alone, if it is.

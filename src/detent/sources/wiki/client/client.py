@@ -7,8 +7,8 @@ import difflib
 import re
 import unicodedata
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 
 from detent.lifecycle import Trouble
@@ -104,28 +104,36 @@ class Client:
     def remember(self, other: Client) -> None:
         """Know of the wiki what another client was told of it."""
         self._site, self._marks, self._titles_at_once = other._site, other._marks, other._titles_at_once
+        self._connection.failed_in_a_row = other._connection.failed_in_a_row
 
     async def site(self) -> Site:
         """How the wiki spells titles. It is asked once, however many want to know. From then on, a page without the
         mark of a disambiguation page is known to be none, if the wiki marks them."""
         async with self._asking_for_site:
             if self._site is None:
-                info: dict[str, Any] = {}
-                async for answer in self._answers(_SITE):
-                    info |= answer.get("query") or {}
-                with self._understanding():
-                    self._site, self._marks = read_site(info), marks_disambiguation(info)
-        if self._site is None:
+                async with self._leaving_alone():
+                    self._site = await self._asked_for_site()
+            return self._site
+
+    async def _asked_for_site(self) -> Site:
+        info: dict[str, Any] = {}
+        async for answer in self._answers(_SITE):
+            info |= answer.get("query") or {}
+        with self._understanding():
+            site, self._marks = read_site(info), marks_disambiguation(info)
+        if site is None:
             raise self._connection.failure("tells nothing of itself, as a MediaWiki would", Trouble.MALFORMED)
-        return self._site
+        return site
 
     async def fetch(self, titles: Sequence[str]) -> dict[str, Answer]:
         """The answer to each title. If it fails on the way, the error has those that were there before."""
-        return await self._each(titles, _PAGES, lambda found: read_answer(found, marks=self._marks), _unaskable)
+        async with self._leaving_alone():
+            return await self._each(titles, _PAGES, lambda found: read_answer(found, marks=self._marks), _unaskable)
 
     async def revisions(self, titles: Sequence[str]) -> dict[str, Revision]:
         """How each title stands now, without its text."""
-        return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
+        async with self._leaving_alone():
+            return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
 
     async def members(self, category: str, *, subcategories: int = 0) -> AsyncGenerator[str, None]:
         """The articles in a category, and in those below it down to as many levels as `subcategories` says."""
@@ -253,6 +261,7 @@ class Client:
             async for answer in answers:
                 with self._understanding():
                     found = [(int(row["ns"]), str(row["title"])) for row in rows(answer.get("query") or {}, name)]
+                self._connection.failed_in_a_row = 0
                 for each in found:
                     yield each
 
@@ -283,6 +292,16 @@ class Client:
         for warning in read_warnings(answer):
             if len(self._warnings) < MOST_WARNINGS:
                 self._warnings[warning] = None
+
+    @asynccontextmanager
+    async def _leaving_alone(self) -> AsyncIterator[None]:
+        """Leave the wiki alone for a while, whatever fails: also if an answer came, and is of no use."""
+        try:
+            yield
+        except WikiFailed as error:
+            await self._connection.leave_alone(error)
+            raise
+        self._connection.failed_in_a_row = 0
 
     @contextmanager
     def _understanding(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ import httpx
 
 from detent.knowledge import Wait
 from detent.lifecycle import Trouble
+from detent.sources.wiki.client.address import read_address
 from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, left_alone, refused
 from detent.sources.wiki.client.schemes import speaks_no_tls, wants_tls
 
@@ -65,12 +66,12 @@ class Connection:
         *,
         timeout_seconds: float,
     ) -> None:
-        url = _address(api)
+        url = read_address(api)
         # Apart from the address, which is what libraries write into logs.
         self._auth = httpx.BasicAuth(url.username, url.password) if url.userinfo else None
         self._url = url.copy_with(username="", password="")
         self._turn, self._hold, self._again = turn, hold, again
-        self._failed_in_a_row = 0
+        self.failed_in_a_row = 0
         self._timeout_seconds = timeout_seconds
         self._connect_seconds = min(timeout_seconds, _CONNECT_SECONDS)
         name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
@@ -104,18 +105,18 @@ class Connection:
         before a failure is told."""
         async with _gate(self.host):
             try:
-                answer = await self._answered(parameters)
+                return await self._answered(parameters)
             except WikiFailed as error:
-                await self._failed(error)
+                await self.leave_alone(error)
                 raise
-            self._failed_in_a_row = 0
-            return answer
 
-    async def _failed(self, error: WikiFailed) -> None:
-        if not error.held:
-            self._failed_in_a_row += 1
+    async def leave_alone(self, error: WikiFailed) -> None:
+        """Ask nothing for a while because of this failure, if that is not so already."""
+        if not error.held and not error.told:
+            error.told = True
+            self.failed_in_a_row += 1
             if self._hold is not None:
-                await self._hold(error, self._failed_in_a_row)
+                await self._hold(error, self.failed_in_a_row)
 
     async def _answered(self, parameters: Mapping[str, str]) -> dict[str, Any]:
         async with self._sending() as client:
@@ -250,18 +251,6 @@ class Connection:
         failure = self.failure(asks, Trouble.MALFORMED)
         failure.away = True  # something else answers in its place, perhaps for a while only
         return failure
-
-
-def _address(api: str) -> httpx.URL:
-    shown = repr(api.rpartition("@")[2])
-    try:
-        url = httpx.URL(api.strip())
-    except httpx.InvalidURL as error:
-        raise WikiFailed(shown, f"has no address that can be read: {error}", Trouble.REJECTED) from None
-    if url.scheme not in ("http", "https") or not url.host:
-        wrong = "has no address that can be asked; it looks like https://en.wikipedia.org/w/api.php"
-        raise WikiFailed(shown, wrong, Trouble.REJECTED)
-    return url.copy_with(fragment=None)
 
 
 def _gate(host: str) -> asyncio.Semaphore:

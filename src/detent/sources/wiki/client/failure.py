@@ -55,8 +55,8 @@ class WikiFailed(DetentError):
 
     `what` is that, without the address. `trouble` tells whether it is worth asking again, and `retry_after` not before
     how many seconds. `code` is the wiki's own name for its refusal. `away`: it has nothing to do with what was asked.
-    `held`: it was not even asked, because it is being left alone. `answered` has what was found out before it failed,
-    for each title it is about: of those, nothing need be asked again.
+    `held`: it was not even asked, because it is being left alone. `told`: it is left alone because of this. `answered`
+    has what was found out before it failed, for each title it is about: of those, nothing need be asked again.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class WikiFailed(DetentError):
         super().__init__(f"The wiki {address} {self.what}.")
         self.trouble, self.retry_after, self.code = trouble, retry_after, code
         self.away = trouble in _OF_THE_WIKI or code in _NOT_NOW
-        self.held = False
+        self.held = self.told = False
         self.answered: Mapping[str, Any] = {}
 
 
