@@ -153,6 +153,24 @@ def test_who_loads_an_article_is_told_that_it_cannot_be_kept(db: detent.Detent, 
     assert "5,000 bytes" in (reason or "")
 
 
+def test_another_name_of_an_article_that_another_program_has_in_hand_does_not_fail(
+    db: detent.Detent, wiki: WikiServer, database: str, query: Query
+) -> None:
+    with detent.open(database=database) as elsewhere:
+        initialize_seeds(elsewhere, ["Deep Learning"])
+        client, queue = WikipediaAPIClient(wiki.api), WorkQueueManager(elsewhere)
+        [article] = queue.claim_work()
+        initialize_seeds(db, ["DL"])
+        expand(db, WikipediaAPIClient(wiki.api))
+        ArticleLoader(elsewhere, client).load_article(article["title"])
+        queue.advance_state(article["title"], "loaded")
+    assert query("SELECT key, state FROM item WHERE key IN ('DL', 'Deep Learning') ORDER BY key") == [
+        ("DL", "loaded"),
+        ("Deep Learning", "loaded"),
+    ]
+    assert query("SELECT key, to_key FROM alias") == [("DL", "Deep Learning")]
+
+
 def test_links_are_filtered_and_added_once(db: detent.Detent) -> None:
     discovery = LinkDiscovery(db)
     links = ["Machine Learning", "machine_Learning", "Help:Contents", "List of owls", "Owl (disambiguation)", "", "x"]

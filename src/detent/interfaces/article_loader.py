@@ -58,8 +58,8 @@ class ArticleLoader:
             outcome = self._outcome(title, category, expansion_depth)
             if isinstance(outcome, Failed):
                 return False, outcome.reason
-            self._tell_other_names(title, expansion_depth)
-            return self._write(title, replace(outcome, to=expansion_state), expansion_depth)
+            led_here = self._tell_other_names(title, expansion_depth)
+            return self._write(title, replace(outcome, to=expansion_state), expansion_depth, led_here=led_here)
         except DetentError as error:
             return False, str(error)
 
@@ -97,12 +97,14 @@ class ArticleLoader:
             )
         return outcome
 
-    def _write(self, title: str, done: Done, depth: int) -> tuple[bool, str | None]:
+    def _write(self, title: str, done: Done, depth: int, *, led_here: bool) -> tuple[bool, str | None]:
         manager = WorkQueueManager.holding(self.conn, self._source, title)
         if manager is not None:
             manager.carry(title, done)
             return True, None
         item = self._own(title, depth)
+        if item is None and led_here:  # what was claimed is another name; whoever has the article loads it
+            return True, None
         if item is None:
             return False, f"{title} is being worked on by somebody else."
         [receipt] = self.conn.settle([(item, done)])
@@ -110,13 +112,17 @@ class ArticleLoader:
             return False, f"{title} was taken by somebody else meanwhile. Nothing was written."
         return receipt.status is not Settled.REFUSED, receipt.reason
 
-    def _tell_other_names(self, title: str, depth: int) -> None:
-        """Of a claimed title that leads to this article, it is written that it is another name, and nothing else."""
+    def _tell_other_names(self, title: str, depth: int) -> bool:
+        """Of a claimed title that leads to this article, it is written that it is another name, and nothing else.
+        Returns whether there is one."""
+        told = False
         for name in self.client.names_of(title):
             manager = WorkQueueManager.holding(self.conn, self._source, name)
             outcome = self._outcome(name, None, depth) if manager is not None else None
             if manager is not None and isinstance(outcome, Done):
                 manager.carry(name, outcome)
+                told = True
+        return told
 
     def _own(self, title: str, depth: int) -> Item | None:
         """The article under a claim of its own; None if somebody else has it."""

@@ -105,7 +105,8 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
     decision = decide(trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
     if retry.blameless:  # whatever it is, it may have passed when the item is tried again
         attempt, patient = max(0, attempt - 1), replace(policy, max_attempts=2)
-        decision = decide(Trouble.UNKNOWN, 1, patient, retry_after=retry.retry_after, jitter=jitter)
+        # What was asked for together may be so again: it all comes back at the same moment.
+        decision = decide(Trouble.UNKNOWN, 1, patient, retry_after=retry.retry_after)
     match decision:
         case GiveUp(why):
             return failed(item, lifecycle, retry.trouble, f"{retry.reason} ({why})")

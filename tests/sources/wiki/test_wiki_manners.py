@@ -106,6 +106,16 @@ async def test_a_wiki_is_left_alone_for_answers_that_are_of_no_use_too(wiki: Wik
     assert held == [1, 2, 3, 4, 1]
 
 
+def test_articles_that_were_refused_together_are_asked_for_together_again(
+    wiki: WikiServer, opened: Callable[..., detent.Detent]
+) -> None:
+    wiki.fail_next(Failing(), limited("0"))
+    with opened(TITLES[:100]) as db:
+        db.run()
+    asked = [each.parameters["titles"].count("|") + 1 for each in wiki.requests if "titles" in each.parameters]
+    assert asked == [50, 50, 50]
+
+
 def test_two_wikis_on_one_host_do_not_wait_for_each_other(
     wiki: WikiServer, opened: Callable[..., detent.Detent], standing: Callable[[], Any], database: str
 ) -> None:
