@@ -44,6 +44,31 @@ def test_a_wiki_is_added_loaded_and_searched(ran: Callable[..., Result], wiki: W
     assert any("processed 3" in line for line in counts)
 
 
+def test_while_an_expansion_runs_its_state_and_what_it_has_found_can_be_looked_at(
+    said: Callable[..., Result],
+    document: Callable[..., Any],
+    ran: Callable[..., Result],
+    start: Callable[..., subprocess.Popen[str]],
+    wiki: WikiServer,
+) -> None:
+    """ANCESTORS 13."""
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--depth", "0")
+    assert ran("run").returncode == 0
+    said("add", "wiki", "birds", "--depth", "1")
+    wiki.wait_for_requests(len(wiki.requests))
+    wiki.fail_next(Failing(), STALLED)  # how titles are spelt, and the articles that Owl links to
+    running = start("run")
+    wiki.wait_for_requests(2)
+    [expansion] = document("status")["expansions"]
+    states = {each["state"]: each["count"] for each in expansion["distribution"]}
+    assert (states["processed"], states["claimed"]) == (1, 2)
+    assert "Owl" in said("search", "hunts by night").stdout
+    assert "claimed" in said("show", "Mouse").stdout
+    assert running.poll() is None
+    wiki.release()
+    assert running.wait(60) == 0
+
+
 def test_it_goes_on_with_more_seeds_and_a_greater_depth(
     said: Callable[..., Result], document: Callable[..., Any], ran: Callable[..., Result], wiki: WikiServer
 ) -> None:

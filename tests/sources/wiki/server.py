@@ -187,10 +187,10 @@ class _Handler(BaseHTTPRequestHandler):
             body = failing.body
             if body is None:
                 body = self.server.wiki.said(parameters).encode(failing.charset)
-            try:
-                self._send(body, failing)
-            except ConnectionError:
-                self.close_connection = True
+        try:  # who has the answer may ask the next question at once, so that this one is not under way any more
+            self._send(body, failing)
+        except ConnectionError:
+            self.close_connection = True
 
     def _send(self, body: bytes, failing: Failing) -> None:
         headers = {"Content-Type": f"application/json; charset={failing.charset}", **failing.headers}

@@ -39,7 +39,7 @@ def test_killed_again_and_again_it_ends_as_if_undisturbed(
 
 
 def test_two_that_expand_one_graph_fetch_each_article_once(start: Start, query: Query) -> None:
-    """ANCESTORS 1, 2 and 13: what one has claimed, the other leaves alone."""
+    """ANCESTORS 1 and 2: what one has claimed, the other leaves alone."""
     with WikiServer(web(200)) as wiki:
         settings = WikiSettings(api=wiki.api, seeds=("Page 0",), depth=9)
         both = [start(settings) for _ in range(2)]

@@ -33,7 +33,7 @@ LONGEST_ADDRESS = 6_000
 """Characters of a GET request's address. Servers take 8,000; a longer question is posted."""
 
 MOST_AT_ONCE = 2
-"""Requests to one host at the same time; Wikimedia's limit is three for all that somebody does."""
+"""Requests of one process to one host at the same time; Wikimedia's limit is three for all that somebody does."""
 
 _CONNECT_SECONDS = 10.0
 """How long a connection is waited for: less than who stops waits for what is under way."""
