@@ -174,7 +174,7 @@ def test_what_is_kept_of_streams_stays_within_its_bounds(
     dump = Dump(dumps.write(tmp_path, pages, per=20), cache)
     for page in pages:
         assert isinstance(dump.find([page.title])[page.title], Page)
-    kept = dump._parts[0]._recent
+    kept = dump._opened().parts[0]._recent
     assert kept._bytes() <= 25_000
 
 

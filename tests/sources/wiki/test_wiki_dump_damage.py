@@ -156,7 +156,7 @@ def test_a_file_that_goes_away_is_missed_and_no_page_is_said_to_be_damaged(tmp_p
     dump = Dump(path, cache)
     dump.find(["Owl 1"])
     path.unlink()
-    with pytest.raises(DumpMissing, match="cannot be opened: No such file"):
+    with pytest.raises(DumpMissing, match="There is no dump"):
         dump.find(["Owl 30"])
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from detent.sources.wiki.dump import finding, keeping, parts
+from detent.sources.wiki.dump import finding, index, keeping, parts
 from detent.sources.wiki.dump.damage import DumpMissing, DumpUnreadable
 from detent.sources.wiki.dump.page import Dumped, Listed
 from detent.sources.wiki.dump.parts import Part
 from detent.sources.wiki.dump.recent import Recent
 from detent.sources.wiki.pages import Absent, Answer
 from detent.sources.wiki.site import Site
+
+Stamps = dict[Path, str]
+"""The files of a dump with their indexes, and what is another one when one of them is."""
 
 
 class Dump:
@@ -22,29 +26,32 @@ class Dump:
     `path` is a file as MediaWiki writes it, plain or packed as gz or bz2, or a folder of such parts. `index` is that of
     a multistream, which is found by itself where it lies beside it. `cache` is a folder for what is made once, when
     titles are looked for first: 16 bytes for each page; and of a file that is packed and no multistream, what it is
-    unpacked, which is four to eight times as much. It may be emptied at any time.
+    unpacked, which is four to eight times as much. It may be emptied at any time. The files may be replaced at any
+    time, too: each question is answered by those that are there.
     """
 
     def __init__(self, path: Path, cache: Path, index: Path | None = None) -> None:
         self._path, self._cache, self._index = path, cache, index
+        self._last: _Opened | None = None
 
     def site(self) -> Site:
         """How the wiki spells titles. A dump tells neither of other names of namespaces nor of other wikis."""
-        return self._site
+        return self._opened().site
 
     def titles(self) -> Iterator[Listed]:
         """All pages in the order of the dump. Where there is an index, nothing else is read."""
-        return chain.from_iterable(part.listed() for part in self._one_wiki())
+        return chain.from_iterable(part.listed() for part in self._opened().one_wiki())
 
     def pages(self) -> Iterator[Dumped]:
         """All pages in the order of the dump, one at a time. Where it is damaged, the error comes after the pages that
         stand before that."""
-        return chain.from_iterable(part.pages() for part in self._one_wiki())
+        return chain.from_iterable(part.pages() for part in self._opened().one_wiki())
 
     def find(self, titles: Sequence[str]) -> dict[str, Answer]:
         """An answer to each title, wherever it stands in the dump. What stands together is read once, and redirects are
         followed to their end."""
-        return finding.answers(titles, self.site(), self._fetch)
+        with self._unchanged() as opened:
+            return finding.answers(titles, opened.site, opened.fetch)
 
     def tidy(self, others: Iterable[Dump]) -> None:
         """Remove what was made of this dump and is of no use to these others."""
@@ -58,37 +65,72 @@ class Dump:
         except DumpMissing:
             return [self._path]
 
-    def _fetch(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        found: dict[str, Dumped | Absent] = {}
-        for part in self._one_wiki():
-            missing = [title for title in titles if title not in found]
-            if missing:
-                found |= part.find(missing)
-        return found
+    @contextmanager
+    def _unchanged(self) -> Iterator[_Opened]:
+        """The dump as it is now. What is read of one that is replaced meanwhile is told neither of the old nor of the
+        new one."""
+        opened = self._opened()
+        try:
+            yield opened
+        except DumpUnreadable:
+            self._require(opened.stamps)
+            raise
+        self._require(opened.stamps)
 
-    @cached_property
-    def _parts(self) -> list[Part]:
-        """The files, looked for when something is asked: that they are away concerns nobody else."""
-        found, index = parts.files(self._path), self._index
-        if index is not None and not index.is_file():
-            raise DumpMissing(index, f"There is no index {index}. Correct the path, or leave it out.")
-        if index is not None and len(found) > 1:
+    def _require(self, stamps: Stamps) -> None:
+        if self._stamps() != stamps:
+            raise DumpMissing(self._path, f"The dump {self._path} was replaced while it was read. Read it again.")
+
+    def _opened(self) -> _Opened:
+        """The files, looked for when something is asked: that they are away concerns nobody else. They are opened anew
+        when they are others than before."""
+        stamps, last = self._stamps(), self._last
+        if last is None or last.stamps != stamps:
+            recent = Recent()
+            opened = [Part(each, self._cache, self._index, recent) for each in parts.files(self._path)]
+            self._last = last = _Opened(self._path, stamps, opened)
+        return last
+
+    def _stamps(self) -> Stamps:
+        found, named = parts.files(self._path), self._index
+        if named is not None and not named.is_file():
+            raise DumpMissing(named, f"There is no index {named}. Correct the path, or leave it out.")
+        if named is not None and len(found) > 1:
             raise DumpUnreadable(
-                f"The dump {self._path} has {len(found)} parts, and {index} can be the index of only one. Leave it "
+                f"The dump {self._path} has {len(found)} parts, and {named} can be the index of only one. Leave it "
                 "out: the index of each part is found beside it."
             )
-        recent = Recent()
-        return [Part(each, self._cache, index, recent) for each in found]
+        indexes = [named] if named is not None else [beside for each in found if (beside := index.beside(each))]
+        try:
+            return {each: keeping.stamp(each) for each in [*found, *indexes]}
+        except FileNotFoundError as error:
+            raise DumpMissing(error.filename) from None
+
+
+class _Opened:
+    """The parts of a dump, for as long as its files are the same."""
+
+    def __init__(self, path: Path, stamps: Stamps, parts: Sequence[Part]) -> None:
+        self.stamps, self.parts = stamps, parts
+        self._path = path
 
     @cached_property
-    def _site(self) -> Site:
-        return self._one_wiki()[0].info.site()
+    def site(self) -> Site:
+        return self.one_wiki()[0].info.site()
 
-    def _one_wiki(self) -> list[Part]:
+    def one_wiki(self) -> Sequence[Part]:
         """The parts, if they are of the same wiki."""
-        names = sorted({part.info.database for part in self._parts} - {""})
+        names = sorted({part.info.database for part in self.parts} - {""})
         if len(names) > 1:
             raise DumpUnreadable(
                 f"The folder {self._path} has dumps of more than one wiki: {', '.join(names)}. Name one of the files."
             )
-        return self._parts
+        return self.parts
+
+    def fetch(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
+        found: dict[str, Dumped | Absent] = {}
+        for part in self.one_wiki():
+            missing = [title for title in titles if title not in found]
+            if missing:
+                found |= part.find(missing)
+        return found

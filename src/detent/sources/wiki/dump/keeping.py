@@ -19,7 +19,7 @@ _MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|[a-z]+\.npy)
 
 def name(kind: str, path: Path, *others: Path) -> str:
     """What is made of a file, with the help of others, is called. When one of them changes, it has another name."""
-    return "-".join([_beginning(path), *map(_stamp, others)]) + f".{kind}"
+    return "-".join([_beginning(path), *map(stamp, others)]) + f".{kind}"
 
 
 def tidy(cache: Path, dropped: Iterable[Path], others: Iterable[Path]) -> None:
@@ -34,14 +34,15 @@ def tidy(cache: Path, dropped: Iterable[Path], others: Iterable[Path]) -> None:
 
 
 def _beginning(path: Path) -> str:
-    return f"{_shortened(path)}-{_stamp(path)}"
+    return f"{_shortened(path)}-{stamp(path)}"
 
 
 def _shortened(path: Path) -> str:
     return path.name[-_LONGEST_NAME:]
 
 
-def _stamp(path: Path) -> str:
+def stamp(path: Path) -> str:
+    """What tells a file from one that takes its place."""
     found = path.stat()
     return f"{found.st_size}-{found.st_mtime_ns}"
 

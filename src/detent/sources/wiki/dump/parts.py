@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.dump import catalogue, forms, keeping, unpacking
+from detent.sources.wiki.dump import catalogue, forms, unpacking
 from detent.sources.wiki.dump.catalogue import Catalogue
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpMissing, DumpRefused, DumpUnreadable
 from detent.sources.wiki.dump.forms import Form
@@ -57,12 +57,12 @@ def _in_numbers(name: str) -> list[tuple[int, str]]:
 
 
 class Part:
-    """A file of a dump."""
+    """A file of a dump, for as long as it is the same."""
 
     def __init__(self, path: Path, cache: Path, listing: Path | None, recent: Recent) -> None:
         self.path = path
         self._cache, self._index, self._recent = cache, listing, recent
-        self._damage: tuple[str, DumpUnreadable] | None = None
+        self._damage: DumpUnreadable | None = None
 
     @cached_property
     def info(self) -> SiteInfo:
@@ -74,14 +74,13 @@ class Part:
 
     @cached_property
     def _catalogue(self) -> Catalogue:
-        """Where each title stands. A file that is damaged is not read again to find that out, unless it has changed."""
-        stamp = keeping.name("damage", self.path)
-        if self._damage is not None and self._damage[0] == stamp:
-            raise self._damage[1].with_traceback(None)
+        """Where each title stands. A file that is damaged is not read again to find that out."""
+        if self._damage is not None:
+            raise self._damage.with_traceback(None)
         try:
             return self._form.catalogue()
         except (DumpDamaged, DumpRefused) as error:
-            self._damage = stamp, error
+            self._damage = error
             raise
 
     def pages(self) -> Iterator[Dumped]:
