@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -113,7 +114,9 @@ def test_nothing_else_is_removed_with_what_was_made_of_a_dump(
     for other in others:
         other.touch()
     (cache / f"{dump.name}-1-2.xml").touch()
-    said("remove", "birds", "--yes")
+    with others[0].open("rb") as being_made:
+        fcntl.flock(being_made, fcntl.LOCK_EX)
+        said("remove", "birds", "--yes")
     assert sorted(cache.iterdir()) == sorted(others)
 
 

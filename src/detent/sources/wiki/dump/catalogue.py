@@ -6,7 +6,7 @@ titles may have the same digest, so that a page is only known to be the right on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,16 @@ class Catalogue:
         last = np.searchsorted(self._digests, sought, "right")
         ends = np.minimum(last, first + MOST_PLACES)
         return [self._places[start:end].tolist() for start, end in zip(first, ends, strict=True)]
+
+
+def kept(path: Path, source: Path, pages: Callable[[], Iterable[Pages]]) -> Catalogue:
+    """The table that is kept in a file. If there is none, it is made of these pages, by one of those who need it."""
+    found = load(path)
+    if found is not None:
+        return found
+    with keeping.alone(path, source):
+        found = load(path)
+        return make(path, source, pages()) if found is None else found
 
 
 def load(path: Path) -> Catalogue | None:

@@ -82,7 +82,7 @@ class Plain:
 
     def catalogue(self) -> Catalogue:
         place = self._cache / keeping.name("pages.npy", self._path)
-        return catalogue.load(place) or catalogue.make(place, self._path, self._pages())
+        return catalogue.kept(place, self._path, self._pages)
 
     def read(self, place: int) -> Iterator[Dumped]:
         reader = Reader(self._path, f" that begins at byte {place:,}", fragment=True, info=self._info)
@@ -99,10 +99,15 @@ class Plain:
 
     def _unpacked(self) -> Path:
         if not self._target.exists():
-            with keeping.made(self._target, self._path) as half, half.open("wb") as file:
-                for piece in unpacking.pieces(self._path):
-                    file.write(piece)
+            with keeping.alone(self._target, self._path):
+                if not self._target.exists():
+                    self._unpack()
         return self._target
+
+    def _unpack(self) -> None:
+        with keeping.made(self._target, self._path) as half, half.open("wb") as file:
+            for piece in unpacking.pieces(self._path):
+                file.write(piece)
 
     def _pages(self) -> Iterator[Pages]:
         titles: list[bytes] = []
@@ -133,7 +138,7 @@ class Multistream:
     def catalogue(self) -> Catalogue:
         known = [self._path] if self._index is None else [self._path, self._index]
         place = self._cache / keeping.name("streams.npy", *known)
-        return catalogue.load(place) or catalogue.make(place, self._path, self._pages())
+        return catalogue.kept(place, self._path, self._pages)
 
     def read(self, place: int) -> Iterator[Dumped]:
         return self._read(place, unpacking.stream(self._path, place))

@@ -1,4 +1,8 @@
-"""What is made once and kept: a file that is there wholly or not at all, whoever is killed while making it."""
+"""What is made once and kept: a file that is there wholly or not at all, whoever is killed while making it.
+
+Of many who need it, one makes it, and the others wait. That is held together by locks, which end with their holders. On
+a file system that has none, each makes its own, and the last one is kept.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,13 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from detent.sources.wiki.dump.damage import CacheUnwritable
 
-_HALF = ".half"
+_HALF, _LOCK = ".half", ".lock"
 _LONGEST_NAME = 120
-_MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|[a-z]+\.npy)")
+_MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|[a-z]+\.npy)(\.lock|\..+\.half)?")
 
 
 def name(kind: str, path: Path, *others: Path) -> str:
@@ -24,13 +29,13 @@ def name(kind: str, path: Path, *others: Path) -> str:
 
 def tidy(cache: Path, dropped: Iterable[Path], others: Iterable[Path]) -> None:
     """Remove what was made of some files, but not of these others as they are now; of one that is away, nobody knows
-    how it is. What is being made stays."""
+    how it is. What is being made stays, and what is left of those who were killed goes."""
     mine = {_shortened(path) for path in dropped}
     kept = tuple(_beginning(path) if path.is_file() else f"{_shortened(path)}-" for path in others)
     for each in cache.iterdir() if cache.is_dir() else ():
         made = _MADE.fullmatch(each.name)
         if made and made[1] in mine and not each.name.startswith(kept):
-            each.unlink(missing_ok=True)
+            _remove_unlocked(each) if made[2] else each.unlink(missing_ok=True)
 
 
 def _beginning(path: Path) -> str:
@@ -45,6 +50,22 @@ def stamp(path: Path) -> str:
     """What tells a file from one that takes its place."""
     found = path.stat()
     return f"{found.st_size}-{found.st_mtime_ns}"
+
+
+@contextmanager
+def alone(target: Path, source: Path) -> Iterator[None]:
+    """Nobody else is here for the same target. Who comes in looks whether another one has made it."""
+    path = target.with_name(f"{target.name}{_LOCK}")
+    while True:
+        with _opened(path, source) as file:
+            if _locked(file, fcntl.LOCK_EX) and not _is_at(path, file):
+                continue  # it was removed by the one who had it
+            try:
+                yield
+            finally:
+                with suppress(OSError):
+                    path.unlink()
+            return
 
 
 @contextmanager
@@ -72,7 +93,7 @@ def _begun(target: Path) -> tuple[Path, int]:
     while True:
         descriptor, written = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=_HALF)
         with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _locked(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if Path(written).exists():
                 return Path(written), descriptor
         os.close(descriptor)
@@ -81,8 +102,37 @@ def _begun(target: Path) -> tuple[Path, int]:
 def _sweep(target: Path) -> None:
     """Remove what those have left who were killed while they made the same. A file that is locked is being made."""
     for half in target.parent.iterdir():
-        if not (half.name.startswith(f"{target.name}.") and half.name.endswith(_HALF)):
-            continue
-        with suppress(FileNotFoundError), half.open("rb") as file, suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            half.unlink()
+        if half.name.startswith(f"{target.name}.") and half.name.endswith(_HALF):
+            _remove_unlocked(half)
+
+
+def _remove_unlocked(path: Path) -> None:
+    with suppress(FileNotFoundError), path.open("rb") as file, suppress(BlockingIOError):
+        if _locked(file, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            path.unlink()
+
+
+def _opened(path: Path, source: Path) -> BinaryIO:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("ab")
+    except OSError as error:
+        raise CacheUnwritable(path.parent, source, error.strerror or error) from None
+
+
+def _locked(file: BinaryIO | int, operation: int) -> bool:
+    """Whether a file is locked from now on, which it is not where the file system has no locks."""
+    try:
+        fcntl.flock(file, operation)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(file.fileno()))
+    except FileNotFoundError:
+        return False
