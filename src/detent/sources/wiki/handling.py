@@ -214,7 +214,7 @@ class ByDump:
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
         """How these titles stand in the dump, which may be another one than they were read from. Where it is damaged,
         it does not tell."""
-        answers = self._dump.find(titles)
+        answers = self._dump.standing(titles)
         damaged = {title: answer.reason for title, answer in answers.items() if _is_damaged(answer)}
         standing = {title: _standing_of(answer) for title, answer in answers.items() if title not in damaged}
         if damaged:

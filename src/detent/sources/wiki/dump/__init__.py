@@ -2,8 +2,9 @@
 
 A `Dump` is one file or a folder of `parts`. Each is packed in some way, which `unpacking` undoes piece by piece, and is
 XML, of which `markup` makes pages. To find a page without reading those before it, a part takes one of two `forms`, and
-has a `catalogue` of titles and places, which is made once and kept. Nothing here holds more of a dump than a few
-streams of it, whatever its size; and of what is damaged, that which stands before the damage is told.
+has a `catalogue` of titles and places, which is made once and kept; so are the `standings` of all pages, where many are
+asked for. Nothing here holds more of a dump than a few streams of it, whatever its size; and of what is damaged, that
+which stands before the damage is told.
 """
 
 from detent.sources.wiki.dump.damage import (

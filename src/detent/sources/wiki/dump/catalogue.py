@@ -54,6 +54,11 @@ class Catalogue:
         ends = np.minimum(last, first + MOST_PLACES)
         return [self._places[start:end].tolist() for start, end in zip(first, ends, strict=True)]
 
+    def every_place(self) -> list[int]:
+        """All places in their order, each once."""
+        found: list[int] = np.unique(self._places).tolist()
+        return found
+
 
 def kept(path: Path, source: Path, pages: Callable[[], Iterable[Pages]]) -> Catalogue:
     """The table that is kept in a file. If there is none, it is made of these pages, by one of those who need it."""

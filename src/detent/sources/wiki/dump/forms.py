@@ -11,12 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from detent.sources.wiki.dump import catalogue, index, keeping, unpacking
+from detent.sources.wiki.dump import catalogue, index, keeping, standings, unpacking
 from detent.sources.wiki.dump.catalogue import Catalogue, Pages
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, IndexMismatched
 from detent.sources.wiki.dump.index import Lines
 from detent.sources.wiki.dump.markup import Reader, SiteInfo
 from detent.sources.wiki.dump.page import Dumped
+from detent.sources.wiki.dump.standings import Standings
 from detent.sources.wiki.dump.unpacking import Packing
 
 _BATCH = 1000
@@ -40,6 +41,10 @@ class Form(Protocol):
 
     def catalogue(self) -> Catalogue:
         """Where each title stands. It is made when it is asked for first."""
+        ...
+
+    def standings(self, places: Catalogue, *, many: bool) -> Standings | None:
+        """How all pages in the catalogue stand, if it is known, or worth to be learned because many are asked for."""
         ...
 
     def read(self, place: int) -> Iterator[Dumped]:
@@ -83,6 +88,9 @@ class Plain:
     def catalogue(self) -> Catalogue:
         place = self._cache / keeping.name("pages.npy", self._path)
         return catalogue.kept(place, self._path, self._pages)
+
+    def standings(self, places: Catalogue, *, many: bool) -> None:
+        return None  # nothing is read for a page but the page
 
     def read(self, place: int) -> Iterator[Dumped]:
         reader = Reader(self._path, f" that begins at byte {place:,}", fragment=True, info=self._info)
@@ -136,12 +144,22 @@ class Multistream:
         return None if self._index is None else self._checked(self._index)
 
     def catalogue(self) -> Catalogue:
-        known = [self._path] if self._index is None else [self._path, self._index]
-        place = self._cache / keeping.name("streams.npy", *known)
-        return catalogue.kept(place, self._path, self._pages)
+        return catalogue.kept(self._kept("streams.npy"), self._path, self._pages)
+
+    def standings(self, places: Catalogue, *, many: bool) -> Standings | None:
+        path = self._kept("standings")
+        known = standings.load(path)
+        if known is not None or not many:
+            return known
+        streams = ((place, self.read(place)) for place in places.every_place())
+        return standings.learn(path, self._path, streams, places)
 
     def read(self, place: int) -> Iterator[Dumped]:
         return self._read(place, unpacking.stream(self._path, place))
+
+    def _kept(self, kind: str) -> Path:
+        known = [self._path] if self._index is None else [self._path, self._index]
+        return self._cache / keeping.name(kind, *known)
 
     def _read(self, place: int, pieces: Iterator[bytes]) -> Iterator[Dumped]:
         start = f" in the stream that begins at byte {place:,}"

@@ -19,7 +19,7 @@ from detent.sources.wiki.dump.damage import CacheUnwritable
 
 _HALF, _LOCK = ".half", ".lock"
 _LONGEST_NAME = 120
-_MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|[a-z]+\.npy)(\.lock|\..+\.half)?")
+_MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|standings|[a-z]+\.npy)(\.lock|\..+\.half)?")
 
 
 def name(kind: str, path: Path, *others: Path) -> str:

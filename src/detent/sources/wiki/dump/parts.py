@@ -16,6 +16,7 @@ from detent.sources.wiki.dump.forms import Form
 from detent.sources.wiki.dump.markup import Reader, SiteInfo
 from detent.sources.wiki.dump.page import Dumped, Listed
 from detent.sources.wiki.dump.recent import Extract, Recent
+from detent.sources.wiki.dump.standings import Standings
 from detent.sources.wiki.pages import Absent
 
 _FILE = re.compile(r".*\.xml(?:-p\d+p\d+)?(?:\.(?:gz|bz2))?", re.DOTALL)
@@ -29,6 +30,10 @@ _PREFERRED: tuple[Callable[[str], bool], ...] = (
 )
 """Of what lies in a folder, that which is taken, where there is something of the kind: a wiki is published in several
 ways, each of them whole, and beside files that have no texts."""
+
+PAGES_FOR_ONE = 1_000
+"""When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
+hundred pages each, were unpacked for one of them."""
 
 
 def files(path: Path) -> list[Path]:
@@ -63,6 +68,8 @@ class Part:
         self.path = path
         self._cache, self._index, self._recent = cache, listing, recent
         self._damage: DumpUnreadable | None = None
+        self._standings: Standings | None = None
+        self._asked = 0
 
     @cached_property
     def info(self) -> SiteInfo:
@@ -112,6 +119,15 @@ class Part:
                 if answer is not None and not isinstance(found.get(title), Dumped):
                     found[title] = answer
         return found
+
+    def standing(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
+        """The same pages, maybe without their texts. What was not learned of them is read."""
+        if self._standings is None:
+            self._asked += len(titles)
+            many = self._asked * PAGES_FOR_ONE >= len(self._catalogue)
+            self._standings = self._form.standings(self._catalogue, many=many)
+        known = {} if self._standings is None else self._standings.find(list(titles))
+        return known | self.find([title for title in titles if title not in known])
 
     def _extract(self, place: int, wanted: Collection[str]) -> Extract:
         kept = self._recent.get((self.path, place))
