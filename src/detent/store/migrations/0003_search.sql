@@ -24,23 +24,46 @@ CREATE FUNCTION characters_apart(text text, sign text) RETURNS text LANGUAGE sql
     );
 $$;
 
--- A text with something else in place of each sign of punctuation, `\1`, that is not of ASCII. PostgreSQL takes them for
--- letters.
+-- A text with something else in place of each sign, `\1`, that is not of ASCII: punctuation, currencies, arrows and the
+-- like. PostgreSQL takes them for letters.
 CREATE FUNCTION punctuation_replaced(text text, instead text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(
         text,
-        '([\u00A0\u00A1\u00A7\u00AB\u00B6\u00B7\u00BB\u00BF\u2000-\u200B\u2010-\u205F\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020'
-        '\u3030\u30FB\uFE30-\uFE4F\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65])',
+        '([\u00A0-\u00A9\u00AB\u00AC\u00AE-\u00B1\u00B4\u00B6-\u00B8\u00BB\u00BF\u00D7\u00F7\u037E\u0387'
+        '\u055A\u055D\u055F\u0589\u058A\u05BE\u05C0\u05C3\u0606-\u060F\u061B\u061D-\u061F\u066A-\u066D\u06D4'
+        '\u0964\u0965\u0970\u104A\u104B\u1361-\u1368\u17D4-\u17D6\u2000-\u200B\u2010-\u205F\u20A0-\u20CF'
+        '\u2100\u2101\u2103-\u2106\u2108\u2109\u2114\u2116-\u2118\u211E-\u2123\u2125\u2127\u2129\u212E'
+        '\u213A\u213B\u2140-\u2144\u214A-\u214D\u214F\u2190-\u27FF\u2900-\u2BFF\u2E00-\u2E7F\u3000-\u3004\u3008-\u3020'
+        '\u3030\u30FB\uFD3E\uFD3F\uFDFC\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF0F\uFF1A-\uFF20\uFF3B-\uFF40\uFF5B-\uFF65'
+        '\uFFE0-\uFFE6\uFFE8-\uFFEE\uFFFC\uFFFD])',
         instead, 'g'
     );
 $$;
 
 -- A text without the signs by which PostgreSQL would take words together, or leave them out: `fmt.Println` for the name of
 -- a machine, `src/main.rs` for that of a file, and `Promise<Order>` for a tag.
-CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT characters_apart(punctuation_replaced(
+CREATE FUNCTION signs_apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT punctuation_replaced(
         replace(replace(replace(replace(text, '.', ' '), '/', ' '), '<', ' '), '>', ' '), ' '
-    ), ' ');
+    );
+$$;
+
+-- A text without what stands within a word and is no part of it: soft hyphens and others that are not seen, the signs
+-- that Armenian puts over a vowel, and the stress of a Cyrillic one. The last is a part of some other letters.
+CREATE FUNCTION unmarked(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT regexp_replace(
+        text,
+        '[\u00AD\u055B\u055C\u055E\u200E\u200F\u2060-\u2069\uFE00-\uFE0F\uFEFF]'
+        '|(?<=[АЕЁИОУЫЭЮЯЄІЇаеёиоуыэюяєії])\u0301',
+        '', 'g'
+    );
+$$;
+
+-- A text as PostgreSQL is to split it into words. Most have nothing that is a word by itself or stands within one, so
+-- that this is asked first, of all such characters at once.
+CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN text ~ '[\u00AD\u0301\u055B-\u055E\u200E\u200F\u2060-\u2069\u3041-\U0003FFFF]'
+                THEN characters_apart(signs_apart(unmarked(text)), ' ') ELSE signs_apart(text) END;
 $$;
 
 -- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of
