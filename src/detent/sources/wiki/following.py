@@ -9,10 +9,23 @@ from detent.sources.wiki.site import ARTICLES, Title
 from detent.sources.wiki.wikitext.article import Article, Link
 
 _LISTS = re.compile(
-    r"(?:Lists? of|Liste (?:der|des|von|d[eu]|du)|Listes? |Lista (?:de|di|över)|Lijst van|Anexo:|"
-    r"Список|Списки)\b",
+    r"Lists? of\b"
+    r"|Listen? (?:der|des|von|(?-i:[a-zäöüß]+er) )\b"
+    r"|Listes? (?:des?\b|du\b|d['\u2019])"
+    r"|Lista (?:del?|d[ao]s?|di|dei|degli|delle|över)\b"
+    r"|Llist(?:a|es) (?:del?\b|dels\b|d['\u2019])"
+    r"|Anexo:"
+    r"|Lijst(?:en)? van\b"
+    r"|Lister? over\b"
+    r"|Luettelo "
+    r"|Seznam (?-i:[a-záčďéěíňóřšťúůýž])"
+    r"|Спис(?:ок|ки) (?-i:[\u0430-\u045f\u04910-9])"
+    r"|.*[^ ]の一覧$"
+    r"|.*[^ ] 목록$",
     re.IGNORECASE,
 )
+"""How lists are called. What follows has to tell that it is one: the Liste Fritz is a party, Список Шиндлера a film."""
+
 _DISAMBIGUATION = re.compile(
     r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguaci[óo]n|desambigua[çc][ãa]o|disambigua|doorverwijspagina|"
     r"ujednoznacznienie|значения|olika betydelser)\)$",
@@ -23,10 +36,62 @@ _DISAMBIGUATING = re.compile(
     r"begriffsklärung|homonymie|desambiguaci[óo]n|desambigua[çc][ãa]o|disambigua|неоднозначность|förgrening)",
     re.IGNORECASE,
 )
-_SEE_ALSO = frozenset(
-    {"see also", "siehe auch", "voir aussi", "véase también", "vedi anche", "ver também", "zie ook", "zobacz też"}
-    | {"см. также", "se även", "関連項目", "参见"}
-)
+_RELATED = {
+    "ar": ("انظر أيضًا", "انظر أيضا"),
+    "az": ("Həmçinin bax",),
+    "be": ("Гл. таксама",),
+    "bg": ("Вижте също",),
+    "bn": ("আরও দেখুন",),
+    "ca": ("Vegeu també",),
+    "cs": ("Související články", "Viz také"),
+    "da": ("Se også",),
+    "de": ("Siehe auch",),
+    "el": ("Δείτε επίσης",),
+    "en": ("See also", "Related pages"),
+    "eo": ("Vidu ankaŭ",),
+    "es": ("Véase también",),
+    "et": ("Vaata ka",),
+    "eu": ("Ikus, gainera",),
+    "fa": ("جستارهای وابسته",),
+    "fi": ("Katso myös",),
+    "fr": ("Voir aussi", "Articles connexes"),
+    "ga": ("Féach freisin",),
+    "gl": ("Véxase tamén",),
+    "he": ("ראו גם",),
+    "hi": ("इन्हें भी देखें",),
+    "hr": ("Vidi još",),
+    "hu": ("Lásd még", "Kapcsolódó szócikkek"),
+    "hy": ("Տես նաև",),
+    "id": ("Lihat pula",),
+    "it": ("Voci correlate", "Vedi anche"),
+    "ja": ("関連項目",),
+    "ko": ("같이 보기",),
+    "lt": ("Taip pat skaitykite",),
+    "lv": ("Skatīt arī",),
+    "ms": ("Lihat juga",),
+    "ne": ("यो पनि हेर्नुहोस्",),
+    "nl": ("Zie ook",),
+    "nn": ("Sjå òg",),
+    "no": ("Se også",),
+    "pl": ("Zobacz też",),
+    "pt": ("Ver também",),
+    "ro": ("Vezi și",),
+    "ru": ("См. также",),
+    "sk": ("Pozri aj",),
+    "sl": ("Glej tudi",),
+    "sr": ("Види још", "Vidi još"),
+    "sv": ("Se även",),
+    "ta": ("இவற்றையும் பார்க்கவும்",),
+    "th": ("ดูเพิ่ม",),
+    "tr": ("Ayr\u0131ca bak\u0131n\u0131z",),
+    "uk": ("Див. також",),
+    "vi": ("Xem thêm",),
+    "yi": ("זעט אויך",),
+    "zh": ("参见", "參見", "参看", "參看"),
+}
+"""How wikis in each language head the links to what is only related."""
+
+_SEE_ALSO = frozenset(heading.lower() for headings in _RELATED.values() for heading in headings)
 
 
 def followed(article: Article) -> Iterator[Link]:
