@@ -46,7 +46,7 @@ def test_the_address_of_a_page_elsewhere_is_no_seed(
     page = "https://de.wikipedia.org/wiki/Gro%C3%9Fe_Eule"
     told = said("add", "wiki", "birds", "--api", wiki.api, "--seed", page).stderr
     assert told.startswith(
-        f"{page} is no address of a page of {wiki.host}. A seed is a title, such as 'Gro\u00dfe Eule'."
+        f"{page} is no address of a page of owl.example. A seed is a title, such as 'Gro\u00dfe Eule'."
     )
     assert document("sources")["sources"] == []
 

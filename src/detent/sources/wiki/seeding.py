@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from detent.sources.wiki.addresses import is_address, is_of, title_at
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client
@@ -46,6 +47,14 @@ class _Fault:
     meant: Sequence[str] = ()
 
 
+class _Known(NamedTuple):
+    """What is kept of a page that was asked for: its title, whether that is another one, and what is wrong with it."""
+
+    title: str
+    moved: bool = False
+    fault: _Fault | None = None
+
+
 @dataclass(frozen=True)
 class Wanted:
     """What seeds are asked for: titles, the articles of categories, and what the wiki's own search finds."""
@@ -63,11 +72,12 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     """The seeds that a wiki has."""
     site = await client.site()
     seeds = Seeds(language=site.language)
-    titles = _titles(seeds, wanted.titles, client.host, site)
-    answers = await client.fetch(titles) if titles else {}
+    titles = _titles(seeds, wanted.titles, (site.host, client.host), site)
+    known: dict[str, _Known] = {}
+    for some in _portions(list(dict.fromkeys(titles))):
+        known |= _looked_at(await client.fetch(some), site)
     for title in titles:
-        fault = _take(seeds, title, answers[title], site)
-        if fault:
+        if fault := _take(seeds, title, known[title]):
             near = await _near(client, title, fault.meant)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     for category in wanted.categories:
@@ -109,42 +119,58 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
     """The seeds that a dump has. It can be asked neither for the members of categories nor to search."""
     site = dump.site()
     seeds = Seeds(language=site.language)
-    titles = _titles(seeds, wanted.titles, site.host, site)
-    answers = dump.find(titles)
+    titles = _titles(seeds, wanted.titles, (site.host,), site)
+    known: dict[str, _Known] = {}
+    for some in _portions(dump.in_order(titles)):
+        known |= _looked_at(dump.find(some), site)
     for title in titles:
-        fault = _take(seeds, title, answers[title], site)
-        if fault:
+        if fault := _take(seeds, title, known[title]):
             near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
 
-def _titles(seeds: Seeds, written: Sequence[str], host: str, site: Site) -> list[str]:
-    """The titles that were written, also as addresses of pages of the wiki at this host, which not every dump tells."""
-    found = []
+def _titles(seeds: Seeds, written: Sequence[str], hosts: Sequence[str], site: Site) -> list[str]:
+    """The titles that were written, also as addresses of pages of the wiki at one of these hosts. Not every wiki tells
+    that of its pages, and no dump another one."""
+    found, known = [], [host for host in hosts if host]
     for each in written:
         title = title_at(each, site.addresses) if is_address(each) else each
-        if title is not None and (title == each or (host and is_of(each, host))):
+        if title is not None and (title == each or any(is_of(each, host) for host in known)):
             found.append(title)
         else:
-            where = f"no address of a page of {host}" if host else "an address"
+            where = f"no address of a page of {known[0]}" if known else "an address"
             such = f", such as {' '.join(title.split('_'))!r}" if title else ""
             seeds.faults.append(f"{each} is {where}. A seed is a title{such}.")
     return found
 
 
-def _take(seeds: Seeds, asked: str, answer: Answer, site: Site) -> _Fault | None:
-    """Take a title for a seed; returns what is wrong with it, if something is."""
+def _portions(titles: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Titles in portions whose pages may all be held at once, which those of all titles may not."""
+    return (titles[start : start + TITLES_AT_ONCE] for start in range(0, len(titles), TITLES_AT_ONCE))
+
+
+def _looked_at(answers: Mapping[str, Answer], site: Site) -> dict[str, _Known]:
+    """What is to be known of the answers to titles, without the texts."""
+    return {asked: _known(asked, answer, site) for asked, answer in answers.items()}
+
+
+def _known(asked: str, answer: Answer, site: Site) -> _Known:
     page = answer.page if isinstance(answer, Moved) else answer
     if isinstance(page, Absent):
-        return _Fault(f"{asked if asked.strip() else repr(asked)}: {page.reason.rstrip('.')}.")
+        return _Known(asked, fault=_Fault(f"{asked if asked.strip() else repr(asked)}: {page.reason.rstrip('.')}."))
     title = page.title if isinstance(page, Page) else answer.title if isinstance(answer, Moved) else asked
-    if isinstance(page, Page) and (fault := _no_article(page, site)):
-        return fault
-    if isinstance(answer, Moved):
-        seeds.notes.append(f"{asked} is {title} in this wiki.")
-    seeds.add(title)
-    return None
+    fault = _no_article(page, site) if isinstance(page, Page) else None
+    return _Known(title, isinstance(answer, Moved), fault)
+
+
+def _take(seeds: Seeds, asked: str, known: _Known) -> _Fault | None:
+    """Take a title for a seed; returns what is wrong with it, if something is."""
+    if known.fault is None:
+        if known.moved:
+            seeds.notes.append(f"{asked} is {known.title} in this wiki.")
+        seeds.add(known.title)
+    return known.fault
 
 
 def _no_article(page: Page, site: Site) -> _Fault | None:
@@ -153,7 +179,7 @@ def _no_article(page: Page, site: Site) -> _Fault | None:
     article = parse(page.text, site)
     if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
         linked = [link.title.text for link in article.links if link.title.namespace == ARTICLES]
-        return _Fault(f"{page.title} is a disambiguation page.", linked)
+        return _Fault(f"{page.title} is a disambiguation page.", linked[:TITLES_AT_ONCE])
     return None
 
 

@@ -62,6 +62,18 @@ class Dump:
         with self._unchanged() as opened:
             return finding.answers(titles, opened.site, opened.standing)
 
+    def in_order(self, titles: Sequence[str]) -> list[str]:
+        """These titles, each once, in the order in which their pages stand in the dump; those that it has not, last.
+        Who asks for many a few at a time reads in this order what stands together once."""
+        spelled = {title: found.text if (found := self.site().title(title)) else title for title in titles}
+        at: dict[str, tuple[int, int]] = {}
+        for number, part in enumerate(self._one_wiki()):
+            missing = [title for title in spelled.values() if title not in at]
+            if missing:
+                at |= {title: (number, place) for title, place in part.places(missing).items()}
+        nowhere = (len(self._parts), 0)
+        return sorted(spelled, key=lambda title: at.get(spelled[title], nowhere))
+
     def tidy(self, others: Iterable[Dump]) -> None:
         """Remove what was made of this dump and is of no use to these others."""
         near = [other for other in others if other._cache.resolve() == self._cache.resolve()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -103,6 +103,11 @@ class Part:
             for page_id, written in zip(lines.ids, lines.titles, strict=True):
                 title = written.decode()
                 yield Listed(title, self.info.namespace(title), page_id)
+
+    def places(self, titles: Sequence[str]) -> dict[str, int]:
+        """Where those of these titles stand that may be in this file."""
+        found = zip(titles, self._catalogue.places(titles), strict=True)
+        return {title: places[0] for title, places in found if places}
 
     def find(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
         """The pages of these titles that are in this file, or why one that is cannot be read."""
