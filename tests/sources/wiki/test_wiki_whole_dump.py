@@ -28,6 +28,20 @@ PAGES = [
 """Neighbours in the dump are far from each other by their titles."""
 
 
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """How often each stream was unpacked, while two and a half of them are kept."""
+    read, places = Multistream.read, Counter[int]()
+
+    def counted(form: Multistream, place: int) -> Iterator[Dumped]:
+        places[place] += 1
+        return read(form, place)
+
+    monkeypatch.setattr(Multistream, "read", counted)
+    monkeypatch.setattr(recent, "MOST_BYTES", 250_000)
+    return places
+
+
 def test_a_stream_is_not_unpacked_for_each_of_its_articles(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -52,8 +66,23 @@ def test_a_stream_is_not_unpacked_for_each_of_its_articles(
     ]
 
 
+def test_a_stream_is_not_unpacked_for_each_redirect_that_leads_there(
+    database: str, tmp_path: Path, unpacked: Counter[int]
+) -> None:
+    pages = [
+        replace(page, redirect=PAGES[n * 38 % len(PAGES)].title) if n % 2 else page for n, page in enumerate(PAGES)
+    ]
+    source = make("wiki", WikiSettings(dump=dumps.write(tmp_path, pages), cache=tmp_path / "cache").as_data())
+    with detent.open(database=database, sources=source) as db:
+        db.run(wait=False)
+        counts = {line.state: line.count for line in db.count_by_state() if line.label == "Article"}
+    half = len(PAGES) // 2
+    assert (counts["processed"], counts["loaded"]) == (half, half)
+    assert unpacked.total() <= 3 * STREAMS
+
+
 def test_a_refresh_unpacks_each_stream_once_and_one_of_the_same_dump_none(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: str, tmp_path: Path, unpacked: Counter[int]
 ) -> None:
     path = dumps.write(tmp_path, PAGES)
     source = make("wiki", WikiSettings(dump=path, cache=tmp_path / "cache").as_data())
@@ -61,14 +90,7 @@ def test_a_refresh_unpacks_each_stream_once_and_one_of_the_same_dump_none(
         db.run(wait=False)
     dumps.write(tmp_path, [replace(PAGES[0], text="They hunt.", revision=5_000), *PAGES[1:]])
     source = make("wiki", WikiSettings(dump=path, cache=tmp_path / "cache").as_data())
-    read, unpacked = Multistream.read, Counter[int]()
-
-    def counted(form: Multistream, place: int) -> Iterator[Dumped]:
-        unpacked[place] += 1
-        return read(form, place)
-
-    monkeypatch.setattr(Multistream, "read", counted)
-    monkeypatch.setattr(recent, "MOST_BYTES", 250_000)
+    unpacked.clear()
     with detent.open(database=database, sources=source) as db:
         assert db.refresh() == 1
         # its index is made too, which looks at the first and the last stream, and for one behind

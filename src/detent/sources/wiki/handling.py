@@ -202,7 +202,7 @@ class ByDump:
         """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs;
         and where it cannot be read at all, it is not read again for each by itself."""
         try:
-            answers = self._dump.find([item.key for item in items])
+            answers = self._dump.load([item.key for item in items])
             site = self._dump.site()
             return {item.id: self._articles.outcome(item, answers[item.key], site) for item in items}
         except (DumpMissing, CacheUnwritable) as error:

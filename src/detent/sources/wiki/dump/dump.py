@@ -55,6 +55,12 @@ class Dump:
         with self._unchanged() as opened:
             return finding.answers(titles, opened.site, opened.find)
 
+    def load(self, titles: Sequence[str]) -> dict[str, Answer]:
+        """The same answers, but of a page that another title leads to, only its own title is sure to be right. Who
+        loads many has all of the dump read once to know them, as for `standing`."""
+        with self._unchanged() as opened:
+            return finding.answers(titles, opened.site, opened.find, opened.leading)
+
     def standing(self, titles: Sequence[str]) -> dict[str, Answer]:
         """The same answers, of which no more than titles, revisions and reasons to be absent is sure to be right. Who
         asks for many, in whatever order, has all of the dump read once, and what was learned is kept: some dozen bytes
@@ -65,14 +71,11 @@ class Dump:
     def in_order(self, titles: Sequence[str]) -> list[str]:
         """These titles, each once, in the order in which their pages stand in the dump; those that it has not, last.
         Who asks for many a few at a time reads in this order what stands together once."""
-        spelled = {title: found.text if (found := self.site().title(title)) else title for title in titles}
-        at: dict[str, tuple[int, int]] = {}
-        for number, part in enumerate(self._one_wiki()):
-            missing = [title for title in spelled.values() if title not in at]
-            if missing:
-                at |= {title: (number, place) for title, place in part.places(missing).items()}
-        nowhere = (len(self._parts), 0)
-        return sorted(spelled, key=lambda title: at.get(spelled[title], nowhere))
+        with self._unchanged() as opened:
+            spelled = {title: found.text if (found := opened.site.title(title)) else title for title in titles}
+            places = opened.places(list(spelled.values()))
+        nowhere = (len(opened.parts), 0)
+        return sorted(spelled, key=lambda title: places.get(spelled[title], nowhere))
 
     def tidy(self, others: Iterable[Dump]) -> None:
         """Remove what was made of this dump and is of no use to these others."""
@@ -153,6 +156,21 @@ class _Opened:
 
     def standing(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
         return self._in_parts(titles, Part.standing)
+
+    def leading(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
+        """The same pages as `standing`, with what is wrong with them."""
+        found = self.standing(titles)
+        lacking = [title for title, page in found.items() if isinstance(page, Dumped) and page.lack is not None]
+        return found | self.find(lacking)
+
+    def places(self, titles: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """In which part, and where in it, those of these titles stand that may be in the dump."""
+        at: dict[str, tuple[int, int]] = {}
+        for number, part in enumerate(self.one_wiki()):
+            missing = [title for title in titles if title not in at]
+            if missing:
+                at |= {title: (number, place) for title, place in part.places(missing).items()}
+        return at
 
     def _in_parts(self, titles: Collection[str], look: Look) -> dict[str, Dumped | Absent]:
         found: dict[str, Dumped | Absent] = {}

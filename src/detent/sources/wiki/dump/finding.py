@@ -64,15 +64,16 @@ class _Way:
         return found if page.title == self.asked else Moved(page.title, self.fragment, found)
 
 
-def answers(titles: Iterable[str], site: Site, fetch: Fetch) -> dict[str, Answer]:
-    """An answer to each title. All ways are gone at once, so that what stands together is read together."""
+def answers(titles: Iterable[str], site: Site, fetch: Fetch, follow: Fetch | None = None) -> dict[str, Answer]:
+    """An answer to each title. All ways are gone at once, so that what stands together is read together. `follow` may
+    give the pages that others lead to in another way."""
     ways = [_Way(title, title, fragment=_fragment(title, site)) for title in dict.fromkeys(titles)]
-    going = ways
+    going, fetches = ways, fetch
     while going:
-        found = _spelled({way.next for way in going}, site, fetch)
+        found = _spelled({way.next for way in going}, site, fetches)
         for way in going:
             way.go(found.get(way.next))
-        going = [way for way in going if way.answer is None]
+        going, fetches = [way for way in going if way.answer is None], follow or fetch
     return {way.asked: way.answer for way in ways if way.answer is not None}
 
 
