@@ -145,7 +145,17 @@ class Reader:
             self._output.append(mark)
             return
         target, pipe, label = self._cut(start)[2:].replace(PIPE, "|").partition("|")
+        label += self._end_of_address(label, place)
         self._output.append(self._link(target, label if pipe else None, mark[2:], begun))
+
+    def _end_of_address(self, label: str, place: int) -> str:
+        """Of three brackets in a row, the one that closes what was opened within the words of a link, taken from what
+        follows."""
+        after = self._pieces[place + 1]
+        if not after.startswith("]") or label.count("[") <= label.count("]"):
+            return ""
+        self._pieces[place + 1] = after[1:]
+        return "]"
 
     def _link(self, target: str, label: str | None, trail: str, place: int) -> str:
         """Note a link, and tell what is seen of it."""
