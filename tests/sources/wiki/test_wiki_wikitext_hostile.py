@@ -16,7 +16,7 @@ from detent.sources.wiki.wikitext.markup import Reader
 from detent.sources.wiki.wikitext.titles import Titles
 from detent.sources.wiki.wikitext.verbatim import set_aside
 
-SITE = Site(interwikis=frozenset({"de"}))
+SITE = Site(interwikis=frozenset({"de"}), language="zh")
 LONG = 1_000_000
 DEEP = 100_000
 PIECES = (
@@ -62,6 +62,7 @@ PIECES = (
     *("a", "b|c", "1", "File:", "Category:", "de:", "[http://a ", "Infobox", "{{Infobox|a=", "{{nowrap|", "{{lang|a|"),
     *("{{convert|", "{{ubl|", "{{birth date|", "{{circa|", "{{plainlist|", "{{Template:", "{{#if:", "{{PAGENAME}}"),
     *("\0", "\1", "\2", "\3", "\4", "\5", "\6", "\7", "\ud800", "\udfff", "&#0;", "&#xD800;", "&#4;", "%00", "%07"),
+    *("-{", "}-", "-{H|", "-{zh-hans:", ";zh-hant:", "=>", "]]]", "[[File:a|[http://a "),
     *("\u0301", "\u0323", "\r", "\r\n", "\u2028", "\x1f", "\u00a0", "\ufeff", "\U0001f30a"),
 )
 
@@ -139,6 +140,8 @@ def steps(text: str) -> int:
 @example("{", "a", "}}")
 @example("{{", "a", "}} ")
 @example("\n== {{", "a", "}} ==")
+@example("-{", "a", "}-")
+@example("[[a|[", "", "]]]")
 def test_twice_the_text_takes_twice_the_steps(opening: str, middle: str, closing: str) -> None:
     once, twice = (steps(opening * many + middle + closing * many) for many in (300, 600))
     assert twice <= 2.3 * once + 1_000
@@ -166,7 +169,7 @@ def test_twice_the_text_takes_twice_the_steps(opening: str, middle: str, closing
         ),
         *("{{a|", "[http://", "[http://a ", "__A", "__a_", "&", "(", " ", "\n", "|}", "\n|}", "\n|a||", "!!", "[[{{"),
         *("{{[[", "<ref>{{", "\0", "\ud800", "\n== [[a]] ==", "{{nowrap|", "{{{a|", "[[File:a|", "a\u0301\u0323", "*"),
-        *("<!-- -->", "\n*:;#", "({{a}}", "<br> "),
+        *("<!-- -->", "\n*:;#", "({{a}}", "<br> ", "-{", "}-", "-{a}-", "-{zh:a;", "-{a=>", "[[a|[", "[[a|[]]]"),
     ],
 )
 def test_a_page_of_one_thing_over_and_over_is_read(piece: str) -> None:
@@ -188,6 +191,9 @@ def test_a_page_of_one_thing_over_and_over_is_read(piece: str) -> None:
         ("{|\n", "|}"),
         ("{{a|\n== b ==\n[[x]]", "}}"),
         ("[[a|b", "}}"),
+        ("-{", "}-"),
+        ("-{zh-hans:a;zh-hant:", ";}-"),
+        ("[[File:a|[http://b ", "]]]"),
     ],
 )
 def test_things_within_each_other_are_read_however_deep(opening: str, closing: str) -> None:
@@ -209,6 +215,12 @@ def test_things_within_each_other_are_read_however_deep(opening: str, closing: s
         "{{a" * 1_000 + "}" * LONG,
         "{" * LONG + "}}" * LONG,
         "<div " + "a " * LONG,
+        "-{zh:" + ";" * LONG + "}-",
+        "-{zh:" + "; " * LONG + "}-",
+        "-{zh:" + " " * LONG + ";" + " " * LONG + "a}-",
+        "-{" + "a=>" * LONG + "}-",
+        "-{zh:;" + "a=>" * LONG + "}-",
+        "-{" + "a;" * LONG + "|b}-",
     ],
     ids=lambda page: page[:12].strip(),
 )

@@ -14,6 +14,7 @@ from detent.sources.wiki.wikitext.markup import Found, Reader
 from detent.sources.wiki.wikitext.plain import plain, words
 from detent.sources.wiki.wikitext.templates import parameters
 from detent.sources.wiki.wikitext.titles import Titles
+from detent.sources.wiki.wikitext.variants import chosen
 from detent.sources.wiki.wikitext.verbatim import set_aside
 
 _MARKED = re.compile("''|[<&\0-\7\n]")
@@ -24,10 +25,11 @@ _TARGET = re.compile(r"\s*+:?\s*+\[\[([^\[\]{}|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]")
 def parse(text: str, site: Site) -> Article:
     """What a page says, and where it leads."""
     text, shown = set_aside(cleaned(text))
+    text = chosen(text, site.language)
     titles = Titles(site)
     target, text = _redirect(text, site)
     reader = Reader(titles)
-    text, switches = plain(reader.read(f"\n{text}"), shown)
+    text, switches = plain(chosen(reader.read(f"\n{text}"), site.language), shown)
     found = reader.found
     redirect = titles.of(target) if target else None
     if redirect is not None:
