@@ -28,9 +28,9 @@ def dump(plain: Path, tmp_path: Path) -> Path:
 def newer(plain: Path, tmp_path: Path) -> Path:
     """Mouse is gone, Zebra is new, and Owl has changed."""
     changed = DumpedPage("Owl", "It hunts at [[night]].", revision=9)
-    return dumps.write(
-        tmp_path, [changed, DumpedPage("Zebra", "It has stripes.")], "bz2", wiki=dumps.Wiki(name="newer")
-    )
+    (tmp_path / "elsewhere").mkdir()
+    written = dumps.write(tmp_path / "elsewhere", [changed, DumpedPage("Zebra", "It has stripes.")], "bz2")
+    return written.rename(tmp_path / "newer-20240301-pages-articles.xml.bz2")
 
 
 def test_a_newer_dump_of_the_wiki_is_taken_by_a_refresh(
@@ -44,6 +44,20 @@ def test_a_newer_dump_of_the_wiki_is_taken_by_a_refresh(
     listed = document("items", "--label", "Article", "--state", "processed")
     assert {item["key"] for item in listed["items"]} == {"Owl", "Zebra"}
     assert "at night" in ran("search", "--mode", "text", "hunts").stdout
+
+
+def test_a_dump_of_another_wiki_is_refused(
+    said: Callable[..., Result], document: Callable[..., Any], dump: Path, tmp_path: Path
+) -> None:
+    other = dumps.write(tmp_path, [OWL], "bz2", wiki=dumps.Wiki(name="otherwiki"))
+    said("add", "wiki", "birds", "--dump", str(dump))
+    told = said("add", "wiki", "birds", "--dump", str(other))
+    assert told.returncode == 2
+    assert f"birds is the wiki owlwiki, and {other} is a dump of otherwiki. Choose another name." in told.stderr
+    [source] = document("sources")["sources"]
+    assert source["settings"]["dump"] == str(dump)
+    dump.unlink()
+    assert said("add", "wiki", "birds", "--dump", str(other)).returncode == 0
 
 
 def test_what_is_all_of_a_dump_does_not_become_less_by_a_seed(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.wiki.server import WikiServer
+from tests.sources.wiki.server import STALLED, Failing, WikiServer
 
 Result = subprocess.CompletedProcess[str]
 
@@ -53,3 +53,21 @@ def test_a_target_below_what_is_loaded_says_that_nothing_more_is_fetched(
     assert said("add", "wiki", "birds", "--target", "1").stdout.endswith(f"2 articles are {full}\n")
     assert said("add", "wiki", "birds", "--target", "2").stdout.endswith(f"2 articles are {full}\n")
     assert said("add", "wiki", "birds", "--target", "3").stdout.endswith("`detent run` loads them.\n")
+
+
+def test_a_target_that_is_lowered_beside_a_run_is_heeded_by_it(
+    said: Callable[..., Result], start: Callable[..., subprocess.Popen[str]], document: Callable[..., Any], plain: Path
+) -> None:
+    titles = [f"Page {number}" for number in range(1_000)]
+    (plain / "seeds").write_text("\n".join(titles))
+    with WikiServer(dict.fromkeys(titles, "Text.")) as wiki:
+        said("add", "wiki", "pages", "--api", wiki.api, "--seeds-file", "seeds", "--depth", "0", "--target", "900")
+        wiki.wait_for_requests(len(wiki.requests))
+        wiki.fail_next(Failing(), STALLED, STALLED)  # how titles are spelt, and two batches
+        running = start("run")
+        wiki.wait_for_requests(3)
+        said("add", "wiki", "pages", "--target", "60")
+        wiki.release()
+        assert running.wait(60) == 0
+    [expansion] = document("status")["expansions"]
+    assert 60 <= expansion["loaded_count"] <= 200  # four batches were under way

@@ -6,8 +6,11 @@ import asyncio
 import signal
 from typing import TYPE_CHECKING
 
+import pytest
+
 from detent.errors import DatabaseAway
 from detent.store import Store
+from detent.worker.configured import all_sources
 
 if TYPE_CHECKING:
     from tests.worker.conftest import Bench, Server
@@ -60,4 +63,23 @@ async def test_a_worker_that_is_told_to_stop_while_the_database_is_away_ends(ben
         await bench.until(away)
         worker.stop()
         await asyncio.wait_for(running, 60)
+        own_server.start()
+
+
+async def test_a_worker_that_asks_what_there_is_to_do_while_the_database_is_away_waits_for_it(
+    bench: Bench, own_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Store(own_server.conninfo, wait_seconds=1) as store:
+        source, stopped = bench.source("tasks"), asyncio.Event()
+        own_server.kill(signal.SIGQUIT)
+        asking = asyncio.create_task(all_sources(store, [source], unless=stopped))
+        while "Work goes on when it can" not in caplog.text:
+            await asyncio.wait([asking], timeout=0.01)
+        own_server.start()
+        assert await asyncio.wait_for(asking, 60) == [source]
+
+        own_server.kill(signal.SIGQUIT)
+        stopped.set()
+        with pytest.raises(DatabaseAway):
+            await all_sources(store, [source], unless=stopped)
         own_server.start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,7 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         await sources.require_language(given["language"])
     if given["dump"] is not None or given["index"] is not None:
         _look_at(settings)
+        _require_same_wiki(name, kept.get(name, {}), settings)
     found = await _seeds(session, replace(settings, contact=contact), wanted, opened)
     for note in found.notes:
         session.say(note)
@@ -100,11 +102,21 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
         return replace(settings, seeds=seeds, contact=who, language=spoken).as_data()
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
+    await _tell_workers(opened, name, written)
     how = _LOADED
     if name in kept and written.dump != WikiSettings.of(kept[name]).dump:
         how = _REFRESHED
         await tidy(opened.store, Configured(name, _TYPE, kept[name]))
     session.say(f"{_told(name, written)} {await _full(opened, name, written.target) or how}")
+
+
+async def _tell_workers(opened: Connected, name: str, settings: WikiSettings) -> None:
+    """Let those who are at work on this wiki heed how far it is to go now. Where nobody has been, the next run will."""
+    from detent.sources.types import make
+    from detent.worker.duty import declare
+
+    if any(kind.source == name for kind in await opened.store.kinds.select()):
+        await declare(opened.store, [make(name, _TYPE, settings.as_data())])
 
 
 async def _language(opened: Connected, code: str) -> str | None:
@@ -168,7 +180,7 @@ def _api(before: str | None, given: Mapping[str, Any]) -> str:
 
     if given["api"] and given["lang"]:
         raise click.UsageError("--api and --lang do not go together: each names a wiki.")
-    if given["api"]:
+    if given["api"] is not None:
         read_address(given["api"])
     wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
     api: str = given["api"] or (wikipedia if given["lang"] else before or wikipedia)
@@ -225,6 +237,20 @@ def _look_at(settings: WikiSettings) -> None:
     dump = dump_of(settings)
     dump.site()
     next(dump.titles(), None)
+
+
+def _require_same_wiki(name: str, before: Mapping[str, Any], settings: WikiSettings) -> None:
+    """A newer dump is of the same wiki as the older one, if that is still there."""
+    from detent.sources.wiki.dump import DumpUnreadable
+    from detent.sources.wiki.settings import WikiSettings
+    from detent.sources.wiki.source import dump_of
+
+    older = WikiSettings.of(before)
+    with suppress(DumpUnreadable):
+        was = dump_of(older).database() if older.dump is not None else ""
+        now = dump_of(settings).database()
+        if was and now and was != now:
+            raise DetentError(f"{name} is the wiki {was}, and {settings.dump} is a dump of {now}. {_ANOTHER_NAME}")
 
 
 async def _seeds(session: Session, settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:

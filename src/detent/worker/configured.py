@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from detent.errors import InvalidSource
@@ -10,6 +11,16 @@ from detent.sources.types import make
 from detent.store import Store
 from detent.store.sources import IMPORTED
 from detent.worker.duty import embeddable
+from detent.worker.patience import patiently
+
+
+async def all_sources(store: Store, declared: Sequence[Source], *, unless: asyncio.Event) -> list[Source]:
+    """All that a worker process works on. It waits for a database that is away, `unless` it is to stop."""
+
+    async def read() -> list[Source]:
+        return await with_imported(store, await with_configured(store, declared))
+
+    return await patiently(read, unless=unless)
 
 
 async def with_configured(store: Store, declared: Sequence[Source]) -> list[Source]:

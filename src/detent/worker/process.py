@@ -20,7 +20,7 @@ from detent.embedding import wordllama
 from detent.errors import DetentError
 from detent.store.embedded import attach
 from detent.worker.board import Board
-from detent.worker.configured import with_configured, with_imported
+from detent.worker.configured import all_sources
 from detent.worker.interpreter import prepare_for_work
 from detent.worker.lifeline import watch
 from detent.worker.modules import load_sources
@@ -40,7 +40,7 @@ async def work(spec: Spec) -> int:
     prepare_for_work()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = await with_imported(store, await with_configured(store, declared))
+        sources = await all_sources(store, declared, unless=ending)
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))

@@ -200,6 +200,8 @@ async def test_another_path_than_that_of_the_api_is_told(wiki: WikiServer) -> No
         *("", "wikipedia", "ftp://me:hunter2@wiki.example/api.php", "http://", "http://[::1"),
         *(f"https://me:hunter2{sign}2@wiki.example/api.php" for sign in "/?#[]"),
         "https://me:22/hunter2@wiki.example/api.php",
+        "https://me:22@hunter2#2@wiki.example/api.php",
+        "https://wiki.example:99999/api.php",
         "https://me:hunter2",
     ],
 )

@@ -40,6 +40,10 @@ class Dump:
         """How the wiki spells titles. A dump tells neither of other names of namespaces nor of other wikis."""
         return self._opened().site
 
+    def database(self) -> str:
+        """The name that the wiki has for itself, such as `enwiki`; "" if the dump does not tell."""
+        return self._opened().one_wiki()[0].info.database
+
     def titles(self) -> Iterator[Listed]:
         """All pages in the order of the dump. Where there is an index, nothing else is read."""
         return chain.from_iterable(part.listed() for part in self._opened().one_wiki())
