@@ -16,6 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
+from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.pages import Page
+
 FORMS = ("multistream", "multistream-text", "multistream-bare", "bz2", "gz", "xml", "folder")
 
 NAMESPACES = {
@@ -179,3 +182,10 @@ def _write_multistream(path: Path, pages: Sequence[DumpedPage], wiki: Wiki, per:
     elif form == "multistream-text":
         path.with_name(name).write_bytes(index)
     return path
+
+
+def text_of(dump: Dump, title: str) -> str:
+    """The text of a page that is in a dump."""
+    answer = dump.find([title])[title]
+    assert isinstance(answer, Page)
+    return answer.text

@@ -31,11 +31,6 @@ PAGES = [
 ]
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
 @pytest.fixture(params=dumps.FORMS)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return dumps.write(tmp_path, PAGES, request.param, per=2)

@@ -34,11 +34,6 @@ with keeping.alone(Path(sys.argv[1]), Path("dump")), keeping.made(Path(sys.argv[
 
 
 @pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Is released by each who has to wait for a lock."""
     flock, waits = fcntl.flock, threading.Semaphore(0)

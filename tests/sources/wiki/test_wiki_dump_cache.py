@@ -15,53 +15,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.sources.wiki import dumps
-from tests.sources.wiki.dumps import DumpedPage
+from tests.sources.wiki.dumps import DumpedPage, text_of
 
 from detent.sources.wiki.dump import CacheUnwritable, Dump, catalogue, keeping, unpacking
-from detent.sources.wiki.pages import Absent, Page
+from detent.sources.wiki.pages import Absent
 
 PAGES = [DumpedPage(f"Owl {number}", f"Text {number}.") for number in range(30)]
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
-def _text(dump: Dump, title: str) -> str:
-    answer = dump.find([title])[title]
-    assert isinstance(answer, Page)
-    return answer.text
 
 
 @pytest.mark.parametrize("form", dumps.FORMS)
 def test_what_was_made_is_used_again(tmp_path: Path, cache: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = dumps.write(tmp_path, PAGES, form, per=10)
-    assert _text(Dump(path, cache), "Owl 7") == "Text 7."
+    assert text_of(Dump(path, cache), "Owl 7") == "Text 7."
     made = {each.name: each.stat().st_mtime_ns for each in cache.iterdir()}
 
     def fail(*_: object) -> None:
         raise AssertionError("made again")
 
     monkeypatch.setattr(catalogue, "make", fail)
-    assert _text(Dump(path, cache), "Owl 8") == "Text 8."
+    assert text_of(Dump(path, cache), "Owl 8") == "Text 8."
     assert {each.name: each.stat().st_mtime_ns for each in cache.iterdir()} == made
 
 
 @pytest.mark.parametrize("form", ["xml", "bz2", "multistream"])
 def test_another_dump_of_the_same_name_gets_its_own(tmp_path: Path, cache: Path, form: str) -> None:
     path = dumps.write(tmp_path, PAGES, form)
-    assert _text(Dump(path, cache), "Owl 7") == "Text 7."
+    assert text_of(Dump(path, cache), "Owl 7") == "Text 7."
     dumps.write(tmp_path, [DumpedPage("Other", "Newer."), *PAGES], form)
-    assert _text(Dump(path, cache), "Other") == "Newer."
-    assert _text(Dump(path, cache), "Owl 7") == "Text 7."
+    assert text_of(Dump(path, cache), "Other") == "Newer."
+    assert text_of(Dump(path, cache), "Owl 7") == "Text 7."
 
 
 def test_a_dump_is_unpacked_once_and_read_from_there(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = dumps.write(tmp_path, PAGES, "bz2")
-    _text(Dump(path, cache), "Owl 7")
+    text_of(Dump(path, cache), "Owl 7")
     [plain] = cache.glob("*.xml")
     assert plain.read_bytes() == dumps.xml(PAGES)
 
@@ -83,13 +72,13 @@ def test_reading_all_pages_or_titles_makes_nothing(tmp_path: Path, cache: Path) 
 
 def test_what_is_spoiled_in_the_cache_is_made_again(tmp_path: Path, cache: Path) -> None:
     path = dumps.write(tmp_path, PAGES)
-    _text(Dump(path, cache), "Owl 7")
+    text_of(Dump(path, cache), "Owl 7")
     [made] = cache.iterdir()
     for wrong in (b"", b"owl", made.read_bytes()[:-5], made.read_bytes()[:100]):
         made.write_bytes(wrong)
-        assert _text(Dump(path, cache), "Owl 7") == "Text 7."
+        assert text_of(Dump(path, cache), "Owl 7") == "Text 7."
     np.save(made, np.zeros((3, 4)))
-    assert _text(Dump(path, cache), "Owl 7") == "Text 7."
+    assert text_of(Dump(path, cache), "Owl 7") == "Text 7."
 
 
 def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -172,7 +161,7 @@ def test_many_may_make_and_use_the_same_at_once(tmp_path: Path, cache: Path) -> 
     found: list[str] = []
 
     def read() -> None:
-        found.append(_text(Dump(path, cache), "Owl 7"))
+        found.append(text_of(Dump(path, cache), "Owl 7"))
 
     threads = [threading.Thread(target=read) for _ in range(6)]
     for thread in threads:
@@ -188,7 +177,7 @@ def test_threads_may_share_a_dump(tmp_path: Path, cache: Path) -> None:
     found: list[str] = []
 
     def read(number: int) -> None:
-        found.extend(_text(dump, f"Owl {(number + step) % 30}") for step in range(30))
+        found.extend(text_of(dump, f"Owl {(number + step) % 30}") for step in range(30))
 
     threads = [threading.Thread(target=read, args=[number]) for number in range(4)]
     for thread in threads:
@@ -208,7 +197,7 @@ def test_titles_of_the_same_digest_are_told_apart(tmp_path: Path, cache: Path, m
     for form in ("xml", "multistream", "multistream-bare"):
         dump = Dump(dumps.write(tmp_path, PAGES, form, per=10), cache / form)
         for page in PAGES:
-            assert _text(dump, page.title) == page.text
+            assert text_of(dump, page.title) == page.text
         assert dump.find(["Hawk 7"])["Hawk 7"] == Absent("There is no page 'Hawk 7' in the dump.")
 
 
@@ -222,9 +211,9 @@ def test_a_title_that_is_there_a_thousand_times_is_not_read_as_often(
         read.append(offset)
         return plain(path, offset, first)
 
-    assert _text(dump, "Owl") == "Text."
+    assert text_of(dump, "Owl") == "Text."
     monkeypatch.setattr(unpacking, "plain", counted)
-    assert _text(dump, "Owl") == "Text."
+    assert text_of(dump, "Owl") == "Text."
     assert len(read) <= catalogue.MOST_PLACES
 
 

@@ -25,11 +25,6 @@ _NOISE = random.Random(5).randbytes(5_000)
 PAGES = [DumpedPage(f"Owl {number}", f"Text {number * 7919}. " * 30) for number in range(40)]
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
 def _until_damage(path: Path, cache: Path) -> tuple[list[Dumped], str]:
     found: list[Dumped] = []
     with pytest.raises(DetentError) as caught:

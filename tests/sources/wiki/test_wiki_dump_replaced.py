@@ -8,34 +8,23 @@ from pathlib import Path
 
 import pytest
 from tests.sources.wiki import dumps
-from tests.sources.wiki.dumps import DumpedPage, Wiki
+from tests.sources.wiki.dumps import DumpedPage, Wiki, text_of
 
 from detent.sources.wiki.dump import Dump, DumpMissing, keeping, unpacking
-from detent.sources.wiki.pages import Absent, Page
+from detent.sources.wiki.pages import Absent
 
 OLD = [DumpedPage(f"Owl {number}", f"Text {number}.", revision=100 + number) for number in range(30)]
 NEW = [DumpedPage("Hawk", "It is new."), *(DumpedPage(page.title, f"{page.text} More.") for page in OLD[1:])]
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
-def _text(dump: Dump, title: str) -> str:
-    answer = dump.find([title])[title]
-    assert isinstance(answer, Page)
-    return answer.text
-
-
 @pytest.mark.parametrize("form", dumps.FORMS)
 def test_pages_are_those_of_the_file_that_is_there(tmp_path: Path, cache: Path, form: str) -> None:
     dump = Dump(dumps.write(_emptied(tmp_path / "dumps"), OLD, form, per=10), cache)
-    assert _text(dump, "Owl 29") == "Text 29."
+    assert text_of(dump, "Owl 29") == "Text 29."
     assert isinstance(dump.find(["Hawk"])["Hawk"], Absent)
     dumps.write(_emptied(tmp_path / "dumps"), NEW, form, per=7)
-    assert _text(dump, "Hawk") == "It is new."
-    assert _text(dump, "Owl 29") == "Text 29. More."
+    assert text_of(dump, "Hawk") == "It is new."
+    assert text_of(dump, "Owl 29") == "Text 29. More."
     assert isinstance(dump.find(["Owl 0"])["Owl 0"], Absent)
     assert {page.title for page in dump.pages()} == {page.title for page in NEW}
 
@@ -47,7 +36,7 @@ def test_a_new_file_may_be_packed_in_another_way_and_spell_otherwise(tmp_path: P
     dump.find(["Owl 1"])
     path.write_bytes(dumps.xml(NEW, Wiki(case="case-sensitive")))
     assert dump.site().case_sensitive
-    assert _text(dump, "Hawk") == "It is new."
+    assert text_of(dump, "Hawk") == "It is new."
 
 
 def test_a_part_that_comes_to_a_folder_is_read_too(tmp_path: Path, cache: Path) -> None:
@@ -56,8 +45,8 @@ def test_a_part_that_comes_to_a_folder_is_read_too(tmp_path: Path, cache: Path) 
     dump = Dump(folder, cache)
     assert isinstance(dump.find(["Hawk"])["Hawk"], Absent)
     dumps.write(folder, NEW[:1], "xml").rename(folder / "owls2.xml")
-    assert _text(dump, "Hawk") == "It is new."
-    assert _text(dump, "Owl 3") == "Text 3."
+    assert text_of(dump, "Hawk") == "It is new."
+    assert text_of(dump, "Owl 3") == "Text 3."
 
 
 def test_an_index_that_is_replaced_is_read_again(tmp_path: Path, cache: Path) -> None:
@@ -68,7 +57,7 @@ def test_an_index_that_is_replaced_is_read_again(tmp_path: Path, cache: Path) ->
     dump = Dump(path, cache)
     assert isinstance(dump.find(["Owl 15"])["Owl 15"], Absent)
     index.write_text(right)
-    assert _text(dump, "Owl 15") == "Text 15."
+    assert text_of(dump, "Owl 15") == "Text 15."
 
 
 @pytest.mark.parametrize("form", ["xml", "multistream"])
@@ -76,7 +65,7 @@ def test_what_is_read_of_a_file_that_is_replaced_meanwhile_is_not_told(
     tmp_path: Path, cache: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump = Dump(dumps.write(tmp_path, OLD, form, per=10), cache)
-    _text(dump, "Owl 1")
+    text_of(dump, "Owl 1")
     kind = "plain" if form == "xml" else "stream"
     read = getattr(unpacking, kind)
 
@@ -88,14 +77,14 @@ def test_what_is_read_of_a_file_that_is_replaced_meanwhile_is_not_told(
     monkeypatch.setattr(unpacking, kind, replaced)
     with pytest.raises(DumpMissing, match="was replaced while it was read"):
         dump.find(["Owl 29"])
-    assert _text(dump, "Owl 29") == "Text 29. More."
+    assert text_of(dump, "Owl 29") == "Text 29. More."
 
 
 def test_a_file_that_is_the_same_is_not_opened_again(
     tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dump = Dump(dumps.write(tmp_path, OLD, "multistream", per=10), cache)
-    _text(dump, "Owl 1")
+    text_of(dump, "Owl 1")
     looked = list[Path]()
     stamp = keeping.stamp
 
@@ -108,7 +97,7 @@ def test_a_file_that_is_the_same_is_not_opened_again(
 
     monkeypatch.setattr(unpacking, "opened", fail)
     monkeypatch.setattr(keeping, "stamp", counted)
-    assert _text(dump, "Owl 2") == "Text 2."
+    assert text_of(dump, "Owl 2") == "Text 2."
     assert len(looked) == 4  # the dump and its index, before and after
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +13,7 @@ from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 
 from detent.sources import PartlyTold
-from detent.sources.wiki.dump import Dump, Dumped, catalogue, recent
-from detent.sources.wiki.dump.forms import Multistream
+from detent.sources.wiki.dump import Dump, catalogue
 from detent.sources.wiki.handling import ByDump
 from detent.sources.wiki.settings import WikiSettings
 
@@ -44,20 +43,6 @@ KINDS = [
 ASKED = [*(page.title for page in KINDS), "owl", "Nowhere", "Barn_owls", "barn owls#Food", "de:Eule", "<", ""]
 
 Standing = Callable[[Sequence[str]], dict[str, str]]
-
-
-@pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
-    """How often each stream was unpacked by its place, while no more than one of them is kept."""
-    monkeypatch.setattr(recent, "MOST_BYTES", 150_000)
-    read, places = Multistream.read, Counter[int]()
-
-    def counted(form: Multistream, place: int) -> Iterator[Dumped]:
-        places[place] += 1
-        return read(form, place)
-
-    monkeypatch.setattr(Multistream, "read", counted)
-    return places
 
 
 def _standing(path: Path, cache: Path) -> Standing:

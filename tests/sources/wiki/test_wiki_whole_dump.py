@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,6 @@ from tests.sources.wiki.dumps import DumpedPage
 import detent
 from detent.interfaces.expansion_status import get_expansion_status
 from detent.sources.wiki.dump import recent
-from detent.sources.wiki.dump.forms import Multistream
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.dump.recent import Extract
 from detent.sources.wiki.settings import WikiSettings
@@ -26,20 +25,6 @@ PAGES = [
     for n in range(STREAMS * PER_STREAM)
 ]
 """Neighbours in the dump are far from each other by their titles."""
-
-
-@pytest.fixture
-def unpacked(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
-    """How often each stream was unpacked, while two and a half of them are kept."""
-    read, places = Multistream.read, Counter[int]()
-
-    def counted(form: Multistream, place: int) -> Iterator[Dumped]:
-        places[place] += 1
-        return read(form, place)
-
-    monkeypatch.setattr(Multistream, "read", counted)
-    monkeypatch.setattr(recent, "MOST_BYTES", 250_000)
-    return places
 
 
 def test_a_stream_is_not_unpacked_for_each_of_its_articles(
