@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -37,6 +38,14 @@ def no_settings_from_outside() -> None:
     settings = [name for name in os.environ if name.startswith("DETENT_") and name != "DETENT_SAMPLES"]
     for name in [*settings, *(name for name in os.environ if name.lower() in PROXIES)]:
         del os.environ[name]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> None:
+    """Programs that the tests start heed Ctrl-C, also when the tests run in the background, where shells let all that
+    they start ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
