@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -87,6 +88,13 @@ def test_the_order_of_the_rankings_does_not_matter(rankings: Rankings, chance: r
     names = list(rankings)
     chance.shuffle(names)
     assert order(fuse({name: rankings[name] for name in names})) == order(fuse(rankings))
+
+
+def test_sums_that_rounding_makes_unequal_do_not_depend_on_the_order_of_the_rankings() -> None:
+    many = ranking(*range(1, 14), 21)
+    rankings = {"text": many, "semantic": many, "graph": ranking(1, 2, 3, 21)}
+    fused = {tuple(order(fuse({name: rankings[name] for name in names}))) for names in itertools.permutations(rankings)}
+    assert len(fused) == 1
 
 
 @given(ITEMS.filter(lambda items: len(items) > 1), ITEMS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ def fuse(
     """Reciprocal rank fusion: the sum of weight / (places + place) over the rankings that have it, best first.
 
     A ranking is a sequence of (item, score), best first; its weight is 1 unless another is given. What is equal is in
-    the order of the items' numbers.
+    the order of the items' numbers. The sum is rounded once, so that the order of the rankings does not matter.
     """
     parts: dict[int, dict[str, tuple[int, float]]] = {}
     for name, ranking in rankings.items():
@@ -37,7 +38,7 @@ def fuse(
             parts.setdefault(item, {}).setdefault(name, (place, score))
     weighed = weights or {}
     fused = [
-        Fused(item, sum(weighed.get(name, 1.0) / (places + place) for name, (place, _) in found.items()), found)
+        Fused(item, math.fsum(weighed.get(name, 1.0) / (places + place) for name, (place, _) in found.items()), found)
         for item, found in parts.items()
     ]
     return sorted(fused, key=lambda each: (-each.score, each.item_id))
