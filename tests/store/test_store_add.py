@@ -13,7 +13,7 @@ import pytest
 from detent.errors import IllegalMove, UnknownName, Unstorable
 from detent.knowledge import NewItem
 from detent.lifecycle import ARTICLE
-from detent.store import Store
+from detent.store import Stage, Store
 
 Query = Callable[..., list[Any]]
 
@@ -34,6 +34,15 @@ async def test_a_key_that_comes_twice_in_one_call_is_added_once_as_it_came_first
     new = [NewItem("a", "Article", priority=4), NewItem("b", "Article"), NewItem("a", "Article", priority=1)]
     assert await wiki.add("wiki", "Article", new) == 2
     assert query("SELECT priority FROM item WHERE key = 'a'")[0].priority == 4
+
+
+async def test_what_is_found_first_is_claimed_first(wiki: Store) -> None:
+    keys = [f"key {number}" for number in range(3000)]
+    random.Random(1).shuffle(keys)
+    await wiki.add("wiki", "Article", [*keys[:10], keys[3]])
+    await wiki.add("wiki", "Article", [NewItem(key, "Article", priority=1) for key in keys[5:]])
+    claimed = await wiki.claim(Stage(ARTICLE, "discovered"), owner="w", limit=3000)
+    assert [item.key for item in claimed] == keys
 
 
 async def test_sixty_thousand_items_are_added_in_one_call_and_all_or_none(wiki: Store, query: Query) -> None:

@@ -7,7 +7,7 @@ leases and places, and then looks what state they are in, which nobody else can 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from detent.errors import DetentError, IllegalMove, KindGone
@@ -37,15 +37,14 @@ def birth_state(kind: Kind, new: NewItem) -> str:
 async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
     """Add what is not there yet; returns how many that were. KindGone: a kind was dropped since it was read."""
     added = 0
-    for kind, new in _in_order(found):
-        for start in range(0, len(new), CHUNK):
-            added += await _insert(connection, kind, new[start : start + CHUNK])
+    for kind, new in _by_kind(found):
+        for chunk in _chunks(new):
+            added += await _insert(connection, kind, chunk)
     return added
 
 
-def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
-    """The items of each kind, each once, as it was first found, or where depths count, found nearest; sorted so that
-    concurrent adders never wait in a circle."""
+def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
+    """The items of each kind, each once, as it was first found, or where depths count, found nearest."""
     kinds: dict[int, Kind] = {}
     by_kind: dict[int, dict[str, NewItem]] = {}
     for kind, new in found:
@@ -54,7 +53,15 @@ def _in_order(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[Ne
         before = known.setdefault(new.key, new)
         if kind.bounds.depth is not None and new.priority < before.priority:
             known[new.key] = new
-    return [(kinds[number], [by_kind[number][key] for key in sorted(by_kind[number])]) for number in sorted(kinds)]
+    return [(kinds[number], list(by_kind[number].values())) for number in sorted(kinds)]
+
+
+def _chunks(new: Sequence[NewItem]) -> Iterator[list[NewItem]]:
+    """What is inserted at once: ranges of keys, one after the other, so that concurrent adders never wait in a circle;
+    each in the order in which it was found."""
+    by_key = sorted(range(len(new)), key=lambda place: new[place].key)
+    for start in range(0, len(new), CHUNK):
+        yield [new[place] for place in sorted(by_key[start : start + CHUNK])]
 
 
 async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem]) -> int:

@@ -271,6 +271,23 @@ def test_the_target_counts_articles_and_the_others_wait(
     assert states() == EXPECTED
 
 
+@pytest.mark.parametrize("way", ["api", "dump"])
+def test_links_are_followed_in_their_order_up_to_the_target(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], tmp_path: Path, way: str
+) -> None:
+    named = ["Wing", "Beak", "Egg", "Talon", "Air", "Nest"]
+    pages = {"Owl": " ".join(f"[[{name}]]" for name in named), **dict.fromkeys(named, "Of an [[owl]].")}
+    path = dumps.write(tmp_path, _dumped(pages))
+    with WikiServer(pages) as wiki:
+        place: dict[str, dict[str, Any]] = {
+            "api": {"api": wiki.api},
+            "dump": {"dump": path, "cache": tmp_path / "cache"},
+        }
+        expand(**place[way], seeds=("Owl",), depth=1, target=4)
+    loaded = {title for title, state in states().items() if state.startswith("processed")}
+    assert loaded == {"Owl", "Wing", "Beak", "Egg"}
+
+
 def test_what_fails_for_a_while_is_tried_again(
     expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], database: str
 ) -> None:

@@ -113,11 +113,12 @@ CREATE TABLE nearer (
 CREATE INDEX nearer_item ON nearer (item_id);
 
 -- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
--- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a
--- circle. Those that are there are left out beforehand: a conflict with one would wait for whoever moves it, who, if
--- two articles are settled that found each other, waits for this one. A key that somebody else adds at the same
--- moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more. Each
--- key is looked up once, and mostly in the index alone: articles name hundreds of titles that are known. What is
+-- more. Without states all begin in the initial one. Numbers are drawn in the order in which keys come, since items
+-- of one priority are claimed in the order of their numbers; but keys are inserted sorted, so that concurrent adders
+-- never wait in a circle. Those that are there are left out beforehand: a conflict with one would wait for whoever moves
+-- it, who, if two articles are settled that found each other, waits for this one. A key that somebody else adds at the
+-- same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more.
+-- Each key is looked up once, and mostly in the index alone: articles name hundreds of titles that are known. What is
 -- beyond the kind's depth is left out; where at most so many may come to rest, those that are to wait for work are
 -- held back.
 CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], states text[], priorities integer[],
@@ -138,7 +139,7 @@ BEGIN
             line AS MATERIALIZED (
                 SELECT asked.*, known.id AS known_id, known.priority AS known_priority
                 FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, states, priorities, hashes)
-                     AS asked (kind_id, key, state, priority, hash)
+                     WITH ORDINALITY AS asked (kind_id, key, state, priority, hash, position)
                 LEFT JOIN LATERAL (
                     SELECT item.id, item.priority FROM item
                     WHERE item.kind_id = asked.kind_id AND item.key = asked.key LIMIT 1
@@ -149,14 +150,22 @@ BEGIN
                 SELECT known_id, coalesce(priority, 0) FROM line
                 WHERE bounds.depth IS NOT NULL AND known_priority > coalesce(priority, 0)
             ),
+            fresh AS MATERIALIZED (
+                SELECT nextval('item_id_seq') AS id, ordered.* FROM (
+                    SELECT line.* FROM line
+                    WHERE line.known_id IS NULL AND coalesce(line.priority <= bounds.depth, true)
+                    ORDER BY line.position
+                ) AS ordered
+            ),
             added AS (
-                INSERT INTO item (kind_id, key, state, priority, content_hash, since, added_at, not_before)
-                SELECT line.kind_id, line.key, coalesce(line.state, initial), coalesce(line.priority, 0), line.hash,
-                       moment.now, moment.now,
-                       CASE WHEN bounds.most IS NOT NULL AND coalesce(line.state, initial) = ANY (waiting)
+                INSERT INTO item (id, kind_id, key, state, priority, content_hash, since, added_at, not_before)
+                OVERRIDING SYSTEM VALUE
+                SELECT fresh.id, fresh.kind_id, fresh.key, coalesce(fresh.state, initial), coalesce(fresh.priority, 0),
+                       fresh.hash, moment.now, moment.now,
+                       CASE WHEN bounds.most IS NOT NULL AND coalesce(fresh.state, initial) = ANY (waiting)
                             THEN held_back() ELSE '-infinity' END
-                FROM line CROSS JOIN moment
-                WHERE line.known_id IS NULL AND coalesce(line.priority <= bounds.depth, true)
+                FROM fresh CROSS JOIN moment
+                ORDER BY fresh.key COLLATE "C"
                 RETURNING id, kind_id, state, priority, not_before
             ),
             placed AS (
