@@ -46,6 +46,16 @@ def test_a_newer_dump_of_the_wiki_is_taken_by_a_refresh(
     assert "at night" in ran("search", "--mode", "text", "hunts").stdout
 
 
+def test_a_newer_dump_is_refreshed_from_also_where_the_target_is_reached(
+    said: Callable[..., Result], ran: Callable[..., Result], dump: Path, newer: Path
+) -> None:
+    said("add", "wiki", "birds", "--dump", str(dump), "--target", "1")
+    assert ran("run").returncode == 0
+    added = said("add", "wiki", "birds", "--dump", str(newer))
+    assert "1 article is loaded already: no other is until --target is raised." in added.stdout
+    assert added.stdout.endswith("`detent run --refresh` takes what is new in it, has changed, or is gone.\n")
+
+
 def test_a_dump_of_another_wiki_is_refused(
     said: Callable[..., Result], document: Callable[..., Any], dump: Path, tmp_path: Path
 ) -> None:

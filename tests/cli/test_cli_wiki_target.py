@@ -43,10 +43,10 @@ def test_what_is_beyond_the_target_is_held_back_and_does_not_wait(
     assert "held back" not in said("status").stdout
 
 
-def test_a_target_below_what_is_loaded_says_that_nothing_more_is_fetched(
+def test_a_target_below_what_is_loaded_says_that_no_other_is_loaded(
     said: Callable[..., Result], ran: Callable[..., Result], wiki: WikiServer
 ) -> None:
-    full = "loaded already: nothing more is fetched until --target is raised."
+    full = "loaded already: no other is until --target is raised."
     added = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
     assert added.stdout.endswith("`detent run` loads them.\n")
     assert ran("run").returncode == 0

@@ -103,11 +103,13 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
     await _tell_workers(opened, name, written)
-    how = _LOADED
+    said = [_told(name, written), await _full(opened, name, written.target)]
     if name in kept and written.dump != WikiSettings.of(kept[name]).dump:
-        how = _REFRESHED
+        said.append(_REFRESHED)
         await tidy(opened.store, Configured(name, _TYPE, kept[name]))
-    session.say(f"{_told(name, written)} {await _full(opened, name, written.target) or how}")
+    elif said[-1] is None:
+        said.append(_LOADED)
+    session.say(" ".join(filter(None, said)))
 
 
 async def _tell_workers(opened: Connected, name: str, settings: WikiSettings) -> None:
@@ -137,7 +139,7 @@ async def _full(opened: Connected, name: str, target: int | None) -> str | None:
     if target is None or loaded < target:
         return None
     are = "is" if loaded == 1 else "are"
-    return f"{counted(loaded, 'article')} {are} loaded already: nothing more is fetched until --target is raised."
+    return f"{counted(loaded, 'article')} {are} loaded already: no other is until --target is raised."
 
 
 def _settings(session: Session, name: str, kept: Mapping[str, Any] | None, given: Mapping[str, Any]) -> WikiSettings:
