@@ -206,7 +206,6 @@ async def test_an_old_wiki_is_understood() -> None:
             answers = await client.fetch(asked)
             revisions = await client.revisions(asked)
             assert (await client.site()).own_names[14] == "Category"
-            assert "Unrecognized parameters" in client.warnings[0]
     cat = answers["Cats"]
     assert isinstance(cat, Moved)
     assert cat.page is not None
@@ -231,7 +230,6 @@ async def test_a_wiki_that_answers_the_first_of_too_many_titles_is_asked_for_the
         async with Client(wiki.api, "Tester") as client:
             answers = await client.fetch(list(numbered(50)))
             assert len(answers) == 50
-            assert "Too many values" in client.warnings[0]
         assert len(wiki.requests) == 3
 
 
@@ -349,8 +347,8 @@ async def test_the_site_is_asked_for_once_and_knows_its_namespaces() -> None:
     assert site.interwikis == {"de", "fr", "wikt"}
 
 
-async def members(client: Client, category: str, subcategories: int = 0) -> list[str]:
-    return [title async for title in client.members(category, subcategories=subcategories)]
+async def members(client: Client, category: str) -> list[str]:
+    return [title async for title in client.members(category)]
 
 
 @pytest.mark.parametrize("category", ["Pets", "Category:Pets", "category:pets"])
@@ -358,10 +356,8 @@ async def test_a_category_has_the_articles_in_it(client: Client, category: str) 
     assert await members(client, category) == ["Cat", "Dog"]
 
 
-async def test_categories_below_it_are_followed_as_deep_as_asked_and_never_in_a_circle(client: Client) -> None:
+async def test_categories_below_it_are_not_followed(client: Client) -> None:
     assert await members(client, "Animals") == ["Fox"]
-    assert await members(client, "Animals", 1) == ["Fox", "Cat", "Dog"]
-    assert await members(client, "Animals", 9) == ["Fox", "Cat", "Dog"]
 
 
 async def test_a_category_that_is_not_there_is_empty(client: Client) -> None:

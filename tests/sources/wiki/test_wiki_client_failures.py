@@ -97,7 +97,6 @@ def told(body: Any) -> Failing:
         (told({"query": {"pages": [5]}}), Trouble.MALFORMED, None, "a shape that no MediaWiki has"),
         (told({"query": {"redirects": [{"from": "Cat"}]}}), Trouble.MALFORMED, None, "a shape"),
         (told({"continue": 3}), Trouble.MALFORMED, None, "a shape"),
-        (told({"warnings": {"main": 1}}), Trouble.MALFORMED, None, "a shape"),
         (ANONYMOUS, Trouble.FORBIDDEN, None, "wants to know who asks. Give a contact"),
         (Failing(403, {}, b"Go away."), Trouble.FORBIDDEN, None, "403 Forbidden: Go away."),
         (Failing(401, {}, b""), Trouble.FORBIDDEN, None, "401 Unauthorized."),
@@ -360,19 +359,6 @@ async def test_a_wiki_without_search_suggests_what_begins_alike(wiki: WikiServer
     with pytest.raises(WikiFailed) as failed:
         await client.suggest("Catt")
     assert failed.value.retry_after == 4
-
-
-async def test_warnings_are_kept_once_and_not_without_end(wiki: WikiServer, client: Client) -> None:
-    for number in (1, 1, 2):
-        wiki.fail_next(told({"warnings": {"main": {"warnings": f"Do not {number}."}}, "query": wiki_pages()}))
-        await client.fetch(["Cat"])
-    wiki.fail_next(told({"warnings": [{"code": "old", "text": "Do not 3."}], "query": wiki_pages()}))
-    await client.fetch(["Cat"])
-    assert client.warnings == ("main: Do not 1.", "main: Do not 2.", "Do not 3.")
-    many = {f"module {number}": {"*": "No."} for number in range(500)}
-    wiki.fail_next(told({"warnings": many, "query": wiki_pages()}))
-    await client.fetch(["Cat"])
-    assert len(client.warnings) == 100
 
 
 def wiki_pages() -> dict[str, Any]:

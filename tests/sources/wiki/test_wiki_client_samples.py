@@ -14,7 +14,7 @@ import pytest
 from detent.lifecycle import Trouble
 from detent.sources.wiki.client.failure import failed_answer
 from detent.sources.wiki.client.gathering import Gathered, rows
-from detent.sources.wiki.client.reading import read_answer, read_revision, read_site, read_warnings
+from detent.sources.wiki.client.reading import read_answer, read_revision, read_site
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 
 SAMPLES = Path(os.environ.get("DETENT_SAMPLES") or "/nowhere") / "mediawiki"
@@ -134,16 +134,13 @@ def test_a_revision_and_a_missing_one() -> None:
     assert revision.missing
 
 
-def test_errors_and_warnings_are_told() -> None:
+def test_errors_are_told() -> None:
     error = failed_answer("here", sample("api_android_fv2", "api_error.json"), {})
     assert error is not None
     assert (error.code, error.trouble) == ("unknown_action", Trouble.REJECTED)
     error = failed_answer("here", sample("api_wikipedia-api_2026", "WikiSearch.test_what_title__0.json"), {})
     assert error is not None
     assert error.code == "search-title-disabled"
-    told = read_warnings(sample("api_wikipedia-api_2026", "PageExistence.test_exists_true_0.json"))
-    assert any("deprecated" in warning for warning in told)
-    assert read_warnings(sample("api_android_fv2", "full_text_search_results_empty.json"))
 
 
 def test_every_title_that_a_real_answer_is_about_has_an_answer() -> None:
@@ -162,7 +159,6 @@ def test_every_real_answer_can_be_read() -> None:
     assert len(files) > 100
     for file in files:
         answer = sample(str(file.relative_to(SAMPLES)))
-        read_warnings(answer)
         assert (failed_answer("here", answer, {}) is not None) == ("error" in answer or "errors" in answer), file
         together = gathered(answer)
         for row in rows(answer.get("query", {}), "pages"):

@@ -21,7 +21,6 @@ from detent.sources.wiki.client.reading import (
     read_answer,
     read_revision,
     read_site,
-    read_warnings,
 )
 from detent.sources.wiki.pages import Absent, Answer
 from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
@@ -31,7 +30,6 @@ Told = TypeVar("Told")
 TITLES_AT_ONCE = 50
 """Titles in one question, which is what a wiki answers to those without special rights."""
 
-MOST_WARNINGS = 100
 MOST_SUGGESTIONS = 5
 
 _UNASKABLE = re.compile("[\x00-\x1f\x7f|\ud800-\udfff]")
@@ -76,7 +74,6 @@ class Client:
         timeout_seconds: float = 30.0,
     ) -> None:
         self._connection = Connection(api, agent, turn, hold, again, timeout_seconds=timeout_seconds)
-        self._warnings: dict[str, None] = {}
         self._site: Site | None = None
         self._asking_for_site = asyncio.Lock()
         self._marks: bool | None = None
@@ -95,11 +92,6 @@ class Client:
     def host(self) -> str:
         """The host that is asked, and its port where that is not the usual one."""
         return self._connection.host
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What the wiki has had to say about how it was asked, each once."""
-        return tuple(self._warnings)
 
     def remember(self, other: Client) -> None:
         """Know of the wiki what another client was told of it."""
@@ -135,24 +127,13 @@ class Client:
         async with self._leaving_alone():
             return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
 
-    async def members(self, category: str, *, subcategories: int = 0) -> AsyncGenerator[str, None]:
-        """The articles in a category, and in those below it down to as many levels as `subcategories` says."""
-        first = _category_title(await self.site(), category)
-        level, known = [first], {first}
-        for depth in range(subcategories + 1):
-            below: list[str] = []
-            for each in level:
-                question = _category(each, depth < subcategories)
-                async with aclosing(self._listed("categorymembers", question)) as listed:
-                    async for namespace, member in listed:
-                        if member in known or namespace not in (ARTICLES, CATEGORIES):
-                            continue
-                        known.add(member)
-                        if namespace == CATEGORIES:
-                            below.append(member)
-                        else:
-                            yield member
-            level = below
+    async def members(self, category: str) -> AsyncGenerator[str, None]:
+        """The articles in a category."""
+        question = _members(_category_title(await self.site(), category))
+        async with aclosing(self._listed("categorymembers", question)) as listed:
+            async for namespace, member in listed:
+                if namespace == ARTICLES:
+                    yield member
 
     async def search(self, words: str, limit: int) -> list[str]:
         """The titles of the articles in which the wiki's own search finds these words, the best first."""
@@ -272,7 +253,6 @@ class Client:
         while True:
             answer = await self._connection.ask({**_ALWAYS, **question, **more})
             with self._understanding():
-                self._keep_warnings(answer)
                 more = {name: str(value) for name, value in (answer.get("continue") or {}).items()}
             yield answer
             if not more:
@@ -287,11 +267,6 @@ class Client:
         failure = self._connection.failure(f"says nothing of {which}", Trouble.SERVER)
         failure.answered = told
         return failure
-
-    def _keep_warnings(self, answer: Mapping[str, Any]) -> None:
-        for warning in read_warnings(answer):
-            if len(self._warnings) < MOST_WARNINGS:
-                self._warnings[warning] = None
 
     @asynccontextmanager
     async def _leaving_alone(self) -> AsyncIterator[None]:
@@ -333,14 +308,9 @@ def _category_title(site: Site, category: str) -> str:
     return category
 
 
-def _category(title: str, deeper: bool) -> dict[str, str]:
-    return {
-        "list": "categorymembers",
-        "cmtitle": _sendable(title),
-        "cmprop": "title",
-        "cmtype": "page|subcat" if deeper else "page",
-        "cmlimit": "max",
-    }
+def _members(category: str) -> dict[str, str]:
+    named = {"cmtitle": _sendable(category), "cmprop": "title", "cmtype": "page", "cmlimit": "max"}
+    return {"list": "categorymembers", **named}
 
 
 def _search(words: str, limit: int) -> dict[str, str]:

@@ -62,14 +62,6 @@ def marks_disambiguation(info: Mapping[str, Any]) -> bool | None:
     return any(row.get("name") == _DISAMBIGUATOR for row in rows(info, "extensions"))
 
 
-def read_warnings(answer: Mapping[str, Any]) -> list[str]:
-    """What a wiki has to say about how it was asked."""
-    told = answer.get("warnings") or {}
-    if isinstance(told, list):
-        return [str(row.get("text") or row.get("*") or row.get("code")) for row in told]
-    return [f"{module}: {row.get('warnings') or row.get('*')}" for module, row in told.items()]
-
-
 def _page(row: Row, marks: bool | None) -> Page | Absent | None:
     revision: Row | None = next(rows(row, "revisions"), None)
     if revision is None:
