@@ -100,7 +100,7 @@ def test_when_the_target_is_reached_all_is_done_and_the_others_are_told(
     said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
     result = ran("run")
     assert result.returncode == 0
-    assert "items are done; 1 more item is beyond what was asked for." in result.stdout
+    assert "items are done; 2 more items are beyond what was asked for." in result.stdout
 
 
 def test_sources_tell_settings_that_are_nothing_and_few_of_many_seeds(
@@ -204,6 +204,7 @@ def test_who_adds_a_wiki_is_told_how_long_it_wants_to_be_left_alone(
     for _ in range(2):
         result = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
         assert "is left alone for another 60 minutes: it refused with 429 Too Many Requests" in result.stderr
+        assert "It is asked again." not in result.stderr
     assert len(wiki.requests) == 1
     assert document("sources")["sources"] == []
 

@@ -11,6 +11,8 @@ from tests.sources.wiki.server import AWAY, WEB_PAGE, Failing, WikiServer, limit
 import detent
 from detent.errors import DiscoveryFailed
 from detent.lifecycle import Trouble
+from detent.sources import pace
+from detent.sources.wiki import manners
 from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.manners import hold_seconds
 from detent.sources.wiki.settings import WikiSettings
@@ -75,6 +77,32 @@ def test_a_request_that_waits_for_its_turn_is_not_sent_when_another_one_is_refus
         db.run(wait=False)
     assert len(wiki.requests) == 2
     assert standing() == dict.fromkeys(TITLES[:100], ("discovered", 0))
+
+
+def test_a_batch_whose_answer_comes_in_pieces_is_loaded_however_slow_the_pace(
+    wiki: WikiServer,
+    opened: Callable[..., detent.Detent],
+    standing: Callable[[], Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pace, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(manners, "_SLOW_SECONDS", 0.1)
+    wiki.bytes_per_answer = 100
+    with opened(TITLES, per_minute=300) as db:
+        db.run()
+    assert standing() == dict.fromkeys(TITLES, ("processed", 0))
+    assert len(wiki.requests) <= 10
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "batches", "limit"), [(None, 4, None), (200, 4, None), (2, 1, 600), (0.5, 1, 2400)]
+)
+def test_where_the_pace_is_slow_one_batch_takes_its_time(
+    per_minute: float | None, batches: int, limit: float | None
+) -> None:
+    settings = WikiSettings(api="http://wiki.example/w/api.php", seeds=("Owl",), per_minute=per_minute)
+    [handler] = make("wiki", settings.as_data()).handlers
+    assert (handler.concurrency, handler.time_limit_seconds) == (batches, limit)
 
 
 @pytest.mark.parametrize(

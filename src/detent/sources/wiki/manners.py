@@ -15,6 +15,10 @@ from detent.sources.wiki.client import TOO_MANY, Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
 
 _TRIES = 4
+_SLOW_SECONDS = 3.0
+_REQUESTS_OF_A_BATCH = 20
+"""More than a batch takes whose answers come in pieces."""
+_USUAL_LIMIT_SECONDS = 300.0
 _SHORTEST_HOLD_SECONDS, _SHORTEST_TOLD_SECONDS, _LONGEST_HOLD_SECONDS = 1.0, 0.1, 60.0
 
 
@@ -24,9 +28,8 @@ def client_of(
     """A client that keeps to the pace of its wiki. A patient one asks again what failed, when the wiki wants it, and
     tells why it waits."""
     per_minute = math.inf if settings.requests_per_minute is None else settings.requests_per_minute
-    at_most = pace.LONGEST_WAIT_SECONDS
-    if patient:  # whoever set a slow pace waits for it, and for one other who does
-        at_most = max(at_most, 2 * 60.0 / per_minute)
+    # whoever set a slow pace waits for it, and for one other who does
+    at_most = max(pace.LONGEST_WAIT_SECONDS, 2 * _seconds_between(settings))
 
     async def turn(host: str) -> Wait | None:
         return await pace.turn(settings.service, per_minute, at_most)
@@ -38,11 +41,27 @@ def client_of(
 
     async def again(error: WikiFailed, failed: int) -> bool:
         asks = error.trouble.transient and not error.held and failed < _TRIES
-        if asks and tell is not None:
+        if asks and tell is not None and (error.retry_after or 0.0) <= at_most:
             tell(f"{error} It is asked again.")
         return asks
 
     return Client(settings.api or "", agent, turn, hold, again if patient else None)
+
+
+def batches_at_once(settings: WikiSettings, usually: int) -> int:
+    """How many batches are under way. Where the pace is slow, several would only wait for each other's turns."""
+    return 1 if _seconds_between(settings) > _SLOW_SECONDS else usually
+
+
+def time_limit_seconds(settings: WikiSettings) -> float | None:
+    """How long a batch may take, if its turns alone take longer than is usual for handlers."""
+    turns = _REQUESTS_OF_A_BATCH * _seconds_between(settings)
+    return turns if turns > _USUAL_LIMIT_SECONDS else None
+
+
+def _seconds_between(settings: WikiSettings) -> float:
+    """How far apart the turns at a wiki are."""
+    return 60.0 / settings.requests_per_minute if settings.requests_per_minute else 0.0
 
 
 def hold_seconds(retry_after: float | None, failed_in_a_row: int) -> float:

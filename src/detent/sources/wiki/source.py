@@ -13,7 +13,7 @@ from detent.knowledge import Bounds, NewItem
 from detent.lifecycle import ARTICLE as LIFE_OF_AN_ARTICLE
 from detent.lifecycle import PASSAGE as LIFE_OF_A_PASSAGE
 from detent.sources.source import Function, Handler, Source
-from detent.sources.wiki import nodes
+from detent.sources.wiki import manners, nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
@@ -37,7 +37,14 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     source = partial(Source, name, lifecycles, language=given.language, bounds=bounds, versions=versions)
     if given.dump is None:
         by_client = ByClient(given, user_agent(given.contact))
-        handlers = [_handler(by_client.load, TITLES_AT_ONCE, concurrency=_BATCHES_AT_ONCE)]
+        handlers = [
+            _handler(
+                by_client.load,
+                TITLES_AT_ONCE,
+                concurrency=manners.batches_at_once(given, _BATCHES_AT_ONCE),
+                time_limit_seconds=manners.time_limit_seconds(given),
+            )
+        ]
         return source(handlers, _seeds(given), close=by_client.close, refresh={ARTICLE: by_client.standing})
     dump = dump_of(given)
     by_dump = ByDump(given, dump)
@@ -46,7 +53,14 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     return source(handlers, discover, refresh={ARTICLE: by_dump.standing})
 
 
-def _handler(function: Function, batch_size: int, *, concurrency: int, computes: bool = False) -> Handler:
+def _handler(
+    function: Function,
+    batch_size: int,
+    *,
+    concurrency: int,
+    computes: bool = False,
+    time_limit_seconds: float | None = None,
+) -> Handler:
     return Handler(
         "claimed",
         function,
@@ -54,6 +68,7 @@ def _handler(function: Function, batch_size: int, *, concurrency: int, computes:
         batch=True,
         batch_size=batch_size,
         concurrency=concurrency,
+        time_limit_seconds=time_limit_seconds,
         reads="links",
         computes=computes,
     )
