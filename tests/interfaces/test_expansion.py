@@ -50,9 +50,9 @@ def db(database: str) -> Iterator[detent.Detent]:
         yield opened
 
 
-def expand(db: detent.Detent, client: WikipediaAPIClient) -> WorkQueueManager:
-    """The document's "Complete Expansion Workflow"."""
-    loader = ArticleLoader(db, client)
+def expand(db: detent.Detent, client: WikipediaAPIClient, own: WikipediaAPIClient | None = None) -> WorkQueueManager:
+    """The document's "Complete Expansion Workflow", in which the loader may have a client of its `own`."""
+    loader = ArticleLoader(db, own or client)
     discovery = LinkDiscovery(loader.conn)
     queue = WorkQueueManager(loader.conn, max_retries=3)
     while queue.get_queue_stats()["discovered"] > 0:
@@ -83,9 +83,10 @@ def expand(db: detent.Detent, client: WikipediaAPIClient) -> WorkQueueManager:
     return queue
 
 
-def test_the_complete_expansion_workflow(db: detent.Detent, wiki: WikiServer, query: Query) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_complete_expansion_workflow(db: detent.Detent, wiki: WikiServer, query: Query, apart: bool) -> None:
     initialize_seeds(db, ["Artificial Intelligence"])
-    queue = expand(db, WikipediaAPIClient(wiki.api))
+    queue = expand(db, WikipediaAPIClient(wiki.api), WikipediaAPIClient(wiki.api) if apart else None)
     articles = query("SELECT key, state, priority FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article'")
     assert {row.key: (row.state, row.priority) for row in articles} == {
         "Artificial Intelligence": ("loaded", 0),
@@ -135,6 +136,23 @@ def test_who_has_lost_the_claim_writes_nothing(db: detent.Detent, wiki: WikiServ
     with pytest.raises(LeaseLost):
         queue.advance_state("Statistics", "loaded")
     assert query("SELECT item_id FROM node") == []
+
+
+def test_what_is_loaded_is_written_by_who_has_the_claim_now_and_not_by_who_had_it(
+    db: detent.Detent, wiki: WikiServer, query: Query
+) -> None:
+    """ANCESTORS 10: `loaded` was set before the sections existed."""
+    initialize_seeds(db, ["Statistics"])
+    former = [WorkQueueManager(db) for _ in range(8)]
+    for queue in former:
+        assert len(queue.claim_work()) == 1
+        assert queue.reclaim_stale(timeout_seconds=0) == 1
+        query("UPDATE item SET attempt = 0")
+    queue = WorkQueueManager(db)
+    queue.claim_work()
+    assert ArticleLoader(db, WikipediaAPIClient(wiki.api)).load_article("Statistics") == (True, None)
+    queue.advance_state("Statistics", "loaded")
+    assert len(query("SELECT item_id FROM node")) == 2
 
 
 @pytest.mark.parametrize("state", ["discovered", "claimed", "failed", "sleeping"])

@@ -45,6 +45,15 @@ async def test_what_is_found_first_is_claimed_first(wiki: Store) -> None:
     assert [item.key for item in claimed] == keys
 
 
+async def test_that_holds_however_many_are_found_at_once(wiki: Store) -> None:
+    keys = [f"key {number}" for number in range(25_000)]
+    random.Random(1).shuffle(keys)
+    await wiki.add("wiki", "Article", keys[:20])
+    await wiki.add("wiki", "Article", keys)
+    claimed = await wiki.claim(Stage(ARTICLE, "discovered"), owner="w", limit=25_000)
+    assert [item.key for item in claimed] == keys
+
+
 async def test_sixty_thousand_items_are_added_in_one_call_and_all_or_none(wiki: Store, query: Query) -> None:
     keys = [f"key {number % 55_000}" for number in range(60_000)]
     with pytest.raises(Unstorable):

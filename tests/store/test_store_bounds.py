@@ -361,6 +361,35 @@ async def test_a_greater_breadth_holds_for_workers_that_began_with_a_smaller_one
     assert [row.key for row in query("SELECT key FROM item ORDER BY key")] == ["a", "b", "c", "d", "g", "h"]
 
 
+async def test_a_first_target_holds_for_workers_that_began_without_one(database: str, store: Store) -> None:
+    kind = await declared(store, ARTICLE)
+    await add(store, "a")
+    assert len(await claim(store, kind)) == 1
+    async with Store(database) as another:
+        await another.bounds.set(await another.kinds.get("web", "Page"), Bounds(None, 3, "processed"))
+        await add(another, "bcde")
+    assert [item.key for item in await claim(store, kind)] == ["b", "c"]
+
+
+async def test_what_another_name_stands_for_takes_its_room(store: Store, query: Query) -> None:
+    kind = await declared(store, ARTICLE, most=2, state="processed")
+    await add(store, "abcd")
+    first, second = await claim(store, kind)
+    await store.settle([(second, Done(Node("b"), to="processed"))])
+    await store.settle([(first, Done(alias_of="z", found=[NewItem("z", "Page")], to="loaded"))])
+    assert [item.key for item in await claim(store, kind)] == ["z"]
+
+
+async def test_what_another_name_stands_for_is_not_let_in_beyond_the_target(store: Store) -> None:
+    kind = await declared(store, ARTICLE, most=2, state="processed")
+    await add(store, "abcd")
+    first, second = await claim(store, kind)
+    await store.bounds.set(kind, Bounds(None, 1, "processed"))
+    await store.settle([(second, Done(Node("b"), to="processed"))])
+    await store.settle([(first, Done(alias_of="z", found=[NewItem("z", "Page")], to="loaded"))])
+    assert await claim(store, kind) == []
+
+
 async def test_what_is_as_near_as_its_finder_counts_whatever_the_breadth(store: Store, query: Query) -> None:
     kind = await declared(store, ARTICLE, depth=1, breadth=0)
     await add(store, "a")

@@ -116,13 +116,25 @@ class ArticleLoader:
         """Of a claimed title that leads to this article, it is written that it is another name, and nothing else.
         Returns whether there is one."""
         told = False
-        for name in self.client.names_of(title):
+        for name in self._names_of(title):
             manager = WorkQueueManager.holding(self.conn, self._source, name)
             outcome = self._outcome(name, None, depth) if manager is not None else None
             if manager is not None and isinstance(outcome, Done):
                 manager.carry(name, outcome)
                 told = True
         return told
+
+    def _names_of(self, title: str) -> list[str]:
+        """The titles that lead to this article, as far as the client was asked for them. Where another client was, and
+        the article is not claimed itself, those are asked for that are claimed: each is to be loaded anyway."""
+        names = self.client.names_of(title)
+        if names or WorkQueueManager.holding(self.conn, self._source, title) is not None:
+            return names
+        for claimed in WorkQueueManager.to_be_loaded(self.conn, self._source):
+            self.client.answer(claimed)
+            if names := self.client.names_of(title):
+                break
+        return names
 
     def _own(self, title: str, depth: int) -> Item | None:
         """The article under a claim of its own; None if somebody else has it."""

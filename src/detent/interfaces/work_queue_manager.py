@@ -74,9 +74,20 @@ class WorkQueueManager:
 
     @classmethod
     def holding(cls, db: Detent, source: str, article_title: str) -> WorkQueueManager | None:
-        """The manager that has claimed an article, if it is one of this program's."""
-        managers = _MANAGERS.get(db, ())
-        return next((each for each in managers if each._kind.source == source and article_title in each._held), None)
+        """The manager that has claimed an article, if it is one of this program's. Who has lost a claim may not know
+        that yet, so it is the one that claimed last."""
+        holders = [each for each in cls._of(db, source) if article_title in each._held]
+        return max(holders, key=lambda each: each._held[article_title].token, default=None)
+
+    @classmethod
+    def to_be_loaded(cls, db: Detent, source: str) -> list[str]:
+        """The articles that this program has claimed and nothing is known of yet, in the order of their claims."""
+        items = [item for each in cls._of(db, source) for item in each._held.values() if item.key not in each._carried]
+        return [item.key for item in sorted(items, key=lambda item: item.token)]
+
+    @classmethod
+    def _of(cls, db: Detent, source: str) -> list[WorkQueueManager]:
+        return [each for each in _MANAGERS.get(db, ()) if each._kind.source == source]
 
     def carry(self, article_title: str, done: Done) -> None:
         """Keep what is to be written when a claimed article is advanced."""

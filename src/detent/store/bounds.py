@@ -57,17 +57,15 @@ class Boundaries:
         await self._kinds.refresh()
 
     async def let_in(self, kinds: Iterable[Kind], state: str, limit: int) -> None:
-        """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room."""
-        for known in kinds:
-            kind = await self._kinds.by_id(known.id)
-            asked = {"kind": kind.id, "state": state, "limit": limit}
-            if kind.bounds.most is None or (await self._database.fetch("ready", asked))[0].count >= limit:
-                continue
+        """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room. Which
+        are bounded the database says: it may be so since a moment ago."""
+        asked = {"state": state, "limit": limit}
+        for few in await self._database.fetch("few_ready", asked | {"kinds": [kind.id for kind in kinds]}):
+            kind = await self._kinds.by_id(few.id)
             async with self._database.transaction() as connection:
                 room = await _settle_room(connection, kind)
-                [ready] = await fetch(connection, "ready", asked)
-                if (number := min(room, limit - ready.count)) > 0:
-                    await _let_in_next(connection, kind, state, number)
+                for still in await fetch(connection, "few_ready", asked | {"kinds": [kind.id]}):
+                    await _let_in_next(connection, kind, state, min(room, limit - still.ready))
 
     async def admit(self, ids: Sequence[int]) -> None:
         """Let in those of these items that are held back, as far as there is room."""
@@ -75,9 +73,8 @@ class Boundaries:
         for number in sorted({row.kind_id for row in rows}):
             kind = await self._kinds.by_id(number)
             async with self._database.transaction() as connection:
-                room = max(0, await _settle_room(connection, kind))
-                chosen = [row.id for row in rows if row.kind_id == number][:room]
-                await fetch(connection, "let_in", {"ids": chosen})
+                room = await _settle_room(connection, kind)
+                await _let_some_in(connection, [row.id for row in rows if row.kind_id == number], room)
 
     async def shut_out(self, kind: Kind, states: Sequence[str]) -> int:
         """How many items of a kind are held back in these states for which there is no room."""
@@ -103,6 +100,19 @@ class Boundaries:
         await self._items.hold_each(ids, drawn)
         await self._database.fetch("forget_wishes", {"ids": ids})
         return True
+
+
+async def reserve_room(connection: Connection, kinds: Iterable[int]) -> None:
+    """Let nobody else fill what room there is in those of these kinds that are bounded, until this transaction ends.
+    The caller holds the kinds, and no item yet."""
+    for bounded in await fetch(connection, "bounded", {"kinds": sorted(kinds)}):
+        await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": bounded.id})
+
+
+async def let_in_named(connection: Connection, kind: Kind, keys: Sequence[str]) -> None:
+    """Let in those of these items that are held back, as far as there is room, which the caller has reserved."""
+    if held_back := await fetch(connection, "held_back_among", {"kind": kind.id, "keys": list(keys)}):
+        await _let_some_in(connection, [row.id for row in held_back], await _room(connection, kind))
 
 
 def _frontier(before: Bounds, bounds: Bounds) -> int | None:
@@ -139,16 +149,24 @@ async def _let_all_in(connection: Connection, kind: Kind) -> None:
 
 async def _let_in_next(connection: Connection, kind: Kind, state: str, limit: int) -> int:
     """Let items in that come first; returns how many those are."""
-    named = {"kind": kind.id, "state": state, "limit": limit}
+    named = {"kind": kind.id, "state": state, "limit": max(0, limit)}
     ids = [row.item_id for row in await fetch(connection, "next_to_let_in", named)]
-    await fetch(connection, "let_in", {"ids": ids})
+    await _let_some_in(connection, ids, limit)
     return len(ids)
+
+
+async def _let_some_in(connection: Connection, ids: Sequence[int], room: int) -> None:
+    await fetch(connection, "let_in", {"ids": list(ids[: max(0, room)])})
 
 
 async def _settle_room(connection: Connection, kind: Kind) -> int:
     """How much room there is, which only this transaction fills until it ends."""
     await hold_kinds(connection, [kind.id])
-    await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": kind.id})
+    await reserve_room(connection, [kind.id])
+    return await _room(connection, kind)
+
+
+async def _room(connection: Connection, kind: Kind) -> int:
     return int((await fetch(connection, "room", _asked(kind)))[0].room)
 
 

@@ -16,6 +16,7 @@ from detent.errors import KindGone
 from detent.knowledge import Alias, Child, Done, Item, Mention, NewItem, Node, Passage, Reference
 from detent.store import arrays
 from detent.store.aliases import Claim, write_aliases
+from detent.store.bounds import let_in_named, reserve_room
 from detent.store.database import Connection, fetch
 from detent.store.embeddings import STAGE, Embeddings
 from detent.store.family import ChangedHands, Family, asked_by_name, hold, hold_new
@@ -98,6 +99,7 @@ class Graph:
         foreign = {kind.id: kind for kind in await self._foreign(produced)}
         if gone := await hold_kinds(connection, list(foreign)):
             raise KindGone(foreign[gone[0]])
+        await reserve_room(connection, [kind.id for kind, _ in await self._stood_for(produced)])
         if any(done.mentions for _, done in produced):
             await fetch(connection, "lock_mentions", {"lock": MENTIONS_LOCK})
         parents = [item for item, done in produced if done.children is not None or done.leaves]
@@ -120,8 +122,18 @@ class Graph:
         await _write_checkpoints(connection, produced)
         await self._embeddings.write(connection, [(i.id, done.embedding) for i, done in produced if done.embedding])
         await add(connection, late)
+        for kind, keys in await self._stood_for(produced):
+            await let_in_named(connection, kind, keys)
         await self._write_mentions(connection, produced)
         await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
+
+    async def _stood_for(self, produced: Produced) -> list[tuple[Kind, list[str]]]:
+        """What items are only other names of, by its kinds. It takes the room that they leave where it is scarce."""
+        by_kind: dict[tuple[str, str], list[str]] = {}
+        for item, done in produced:
+            if done.alias_of is not None:
+                by_kind.setdefault((item.source, item.label), []).append(done.alias_of)
+        return [(await self._kinds.get(*name), keys) for name, keys in by_kind.items()]
 
     async def _foreign(self, produced: Produced) -> list[Kind]:
         """The kinds of other sources that outcomes name."""

@@ -38,8 +38,11 @@ async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> 
     """Add what is not there yet; returns how many that were. KindGone: a kind was dropped since it was read."""
     added = 0
     for kind, new in _by_kind(found):
-        for chunk in _chunks(new):
-            added += await _insert(connection, kind, chunk)
+        numbers = await _drawn(connection, len(new)) if len(new) > CHUNK else None
+        for places in _chunks(new):
+            added += await _insert(
+                connection, kind, [new[place] for place in places], numbers and [numbers[place] for place in places]
+            )
     return added
 
 
@@ -56,21 +59,26 @@ def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[New
     return [(kinds[number], list(by_kind[number].values())) for number in sorted(kinds)]
 
 
-def _chunks(new: Sequence[NewItem]) -> Iterator[list[NewItem]]:
-    """What is inserted at once: ranges of keys, one after the other, so that concurrent adders never wait in a circle;
-    each in the order in which it was found."""
+def _chunks(new: Sequence[NewItem]) -> Iterator[list[int]]:
+    """The places of what is inserted at once: ranges of keys, one after the other, so that concurrent adders never wait
+    in a circle; in each, the order stays in which it was found."""
     by_key = sorted(range(len(new)), key=lambda place: new[place].key)
-    for start in range(0, len(new), CHUNK):
-        yield [new[place] for place in sorted(by_key[start : start + CHUNK])]
+    return (sorted(by_key[start : start + CHUNK]) for start in range(0, len(new), CHUNK))
 
 
-async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem]) -> int:
+async def _drawn(connection: Connection, count: int) -> list[int]:
+    """Numbers for items that are inserted in several chunks, and are to be in one order all the same."""
+    return [row.id for row in await fetch(connection, "draw_numbers", {"count": count})]
+
+
+async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem], numbers: Sequence[int] | None) -> int:
     """Add items of one kind. What none of them says is not sent."""
     parameters = {
         "kind": kind.id,
         "initial": kind.lifecycle.initial,
         "waiting": sorted(kind.lifecycle.waiting),
         "keys": arrays.texts(new.key for new in lines),
+        "numbers": arrays.integers(numbers) if numbers else None,
         "states": arrays.texts(birth_state(kind, new) for new in lines) if any(new.state for new in lines) else None,
         "priorities": arrays.integers(new.priority for new in lines) if any(new.priority for new in lines) else None,
         "hashes": arrays.texts(new.content_hash for new in lines) if any(new.content_hash for new in lines) else None,

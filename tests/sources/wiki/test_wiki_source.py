@@ -340,6 +340,22 @@ def test_refreshing_takes_what_was_edited_moved_and_deleted_and_nothing_else(
     assert asked == {"Bird", "Forest", "Night", "Night time"}  # what Forest is now came along with it
 
 
+def test_an_article_that_is_moved_stays_where_the_target_is_reached(
+    expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], database: str
+) -> None:
+    pages = {"Owl": "".join(f"[[Page {number}]]" for number in range(9)), **{f"Page {n}": "Text." for n in range(9)}}
+    with WikiServer(pages) as wiki:
+        settings = {"api": wiki.api, "seeds": ("Owl",), "depth": 1, "target": 4}
+        expand(**settings)
+        wiki.move("Page 1", "Zebra")
+        source = make("wiki", WikiSettings(**settings).as_data())  # type: ignore[arg-type]
+        with detent.open(database=database, sources=source) as db:
+            db.refresh()
+            db.run(wait=False)
+    loaded = {title for title, state in states().items() if state.startswith("processed")}
+    assert loaded == {"Owl", "Page 0", "Zebra", "Page 2"}
+
+
 def test_a_dump_of_wikipedia_knows_the_other_wikis(
     expand: Callable[..., detent.Report], states: Callable[[], dict[str, str]], tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ SELECT id, breadth FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND breadth I
 
 -- name: bounded
 -- Those of some kinds of which at most so many items may come to rest.
-SELECT id FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND most IS NOT NULL;
+SELECT id FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND most IS NOT NULL ORDER BY id;
 
 -- name: note_frontier
 -- Items at rest that are so deep or deeper: more of what they find counts from now on, so they go round again.
@@ -60,12 +60,26 @@ RETURNING item_id;
 -- Items of a kind are let in by one at a time, so that the count of those that are in is right.
 SELECT pg_advisory_xact_lock(%(lock)s, %(kind)s);
 
--- name: ready
--- How many items that wait in a state can be claimed at once, of so many at most.
-SELECT count(*)::integer AS count FROM (
-    SELECT FROM place
-    WHERE kind_id = %(kind)s AND state = %(state)s AND not_before = '-infinity' LIMIT %(limit)s
-) AS ready;
+-- name: few_ready
+-- Those of some kinds, of which at most so many items may come to rest, of whose items fewer wait in a state than
+-- wanted that can be claimed at once, and how many those are.
+SELECT kind.id, waiting.count AS ready FROM kind
+CROSS JOIN LATERAL (
+    SELECT count(*)::integer AS count FROM (
+        SELECT FROM place
+        WHERE kind_id = kind.id AND state = %(state)s AND not_before = '-infinity' LIMIT %(limit)s
+    ) AS ready
+) AS waiting
+WHERE kind.id = ANY (%(kinds)s::integer[]) AND kind.most IS NOT NULL AND waiting.count < %(limit)s
+ORDER BY kind.id;
+
+-- name: held_back_among
+-- Those of some items of a kind, by their keys, that are held back, in the order in which they are named.
+SELECT item.id FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS asked (key, position)
+CROSS JOIN LATERAL (
+    SELECT * FROM item WHERE item.kind_id = %(kind)s AND item.key = asked.key LIMIT 1
+) AS item
+WHERE item.not_before = held_back() ORDER BY asked.position;
 
 -- name: room
 -- How many items of a kind may still be let in, and how many of those that wait in some states are held back: all but

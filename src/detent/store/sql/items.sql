@@ -2,7 +2,12 @@
 
 -- name: add
 -- Adds the items of a kind that are not there yet, and counts them; null if the kind is gone.
-SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(states)s, %(priorities)s, %(hashes)s) AS count;
+SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(numbers)s, %(states)s, %(priorities)s, %(hashes)s)
+       AS count;
+
+-- name: draw_numbers
+-- So many numbers for items, each greater than the one before.
+SELECT nextval('item_id_seq') AS id FROM generate_series(1, %(count)s);
 
 -- name: find
 -- Items by kind and key.
