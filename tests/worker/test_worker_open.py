@@ -315,7 +315,8 @@ async def test_a_program_that_blocks_over_the_limit_has_its_attempt_counted(data
 async def test_an_idle_worker_looks_when_it_is_told_to_and_does_nothing_in_between(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One statement for each hint, and one rest after it: whoever span in between would rest or ask more often."""
+    """Two statements for each hint, what may be let in and the claim, and one rest after them: whoever span in between
+    would rest or ask more often."""
 
     async def handle(item: Item) -> Outcome:
         return Done()
@@ -333,7 +334,7 @@ async def test_an_idle_worker_looks_when_it_is_told_to_and_does_nothing_in_betwe
         rested.set()
         await pause(self, heard)
 
-    async def nothing_to_tend(self: Tending) -> bool:
+    async def nothing_to_tend(self: Tending, *, more_to_come: bool = False) -> bool:
         return False
 
     monkeypatch.setattr(Tending, "run_once", nothing_to_tend)
@@ -355,7 +356,7 @@ async def test_an_idle_worker_looks_when_it_is_told_to_and_does_nothing_in_betwe
         worker.stop()
         await running
 
-    assert counts == {"statements": 10, "rests": 11}
+    assert counts == {"statements": 20, "rests": 11}
 
 
 def hint(database: str) -> None:

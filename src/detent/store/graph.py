@@ -99,7 +99,8 @@ class Graph:
         foreign = {kind.id: kind for kind in await self._foreign(produced)}
         if gone := await hold_kinds(connection, list(foreign)):
             raise KindGone(foreign[gone[0]])
-        await reserve_room(connection, [kind.id for kind, _ in await self._stood_for(produced)])
+        if stood_for := await self._stood_for(produced):
+            await reserve_room(connection, [kind.id for kind, _ in stood_for])
         if any(done.mentions for _, done in produced):
             await fetch(connection, "lock_mentions", {"lock": MENTIONS_LOCK})
         parents = [item for item, done in produced if done.children is not None or done.leaves]
