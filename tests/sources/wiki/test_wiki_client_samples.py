@@ -16,6 +16,8 @@ from detent.sources.wiki.client.failure import failed_answer
 from detent.sources.wiki.client.gathering import Gathered, rows
 from detent.sources.wiki.client.reading import read_answer, read_revision, read_site
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
+from detent.sources.wiki.site import Site
+from detent.sources.wiki.wikitext import parse
 
 SAMPLES = Path(os.environ.get("DETENT_SAMPLES") or "/nowhere") / "mediawiki"
 
@@ -74,6 +76,20 @@ def test_a_page_a_missing_one_and_one_that_is_invalid() -> None:
     assert isinstance(invalid, Absent)
     assert invalid.trouble is Trouble.REJECTED
     assert '"%27"' in invalid.reason
+
+
+def test_the_infobox_of_a_real_page_has_a_list_whose_links_have_equals_signs() -> None:
+    moved = answered("api_infoboxer_2017", "Einstein.json", "Einstein")["Einstein"]
+    assert isinstance(moved, Moved)
+    assert moved.page is not None
+    infobox = parse(moved.page.text, Site()).infobox
+    known_for = infobox["known_for"].split("\n")
+    assert known_for[3:5] == [
+        "- E=mc2 (Mass\u2013energy equivalence)",
+        "- E=hf (Planck\u2013Einstein relation)",
+    ]
+    assert len(known_for) == 14
+    assert (infobox["birth_date"], infobox["death_date"]) == ("1879-03-14", "1955-04-18")
 
 
 def test_the_second_format_with_its_slots() -> None:

@@ -61,7 +61,24 @@ PIECES = (
     *("<ref name=a>", "<ref/>", "<div>", "</div>", "<br>", "<td>", "<b", "<", ">", "/>", "<gallery>", "</gallery>"),
     *("a", "b|c", "1", "File:", "Category:", "de:", "[http://a ", "Infobox", "{{Infobox|a=", "{{nowrap|", "{{lang|a|"),
     *("{{convert|", "{{ubl|", "{{birth date|", "{{circa|", "{{plainlist|", "{{Template:", "{{#if:", "{{PAGENAME}}"),
-    *("\0", "\1", "\2", "\3", "\4", "\5", "\6", "\7", "\ud800", "\udfff", "&#0;", "&#xD800;", "&#4;", "%00", "%07"),
+    *(
+        "\0",
+        "\1",
+        "\2",
+        "\3",
+        "\4",
+        "\5",
+        "\6",
+        "\7",
+        "\x08",
+        "\ud800",
+        "\udfff",
+        "&#0;",
+        "&#xD800;",
+        "&#4;",
+        "%00",
+        "%07",
+    ),
     *("-{", "}-", "-{H|", "-{zh-hans:", ";zh-hant:", "=>", "]]]", "[[File:a|[http://a "),
     *("\u0301", "\u0323", "\r", "\r\n", "\u2028", "\x1f", "\u00a0", "\ufeff", "\U0001f30a"),
 )
@@ -81,7 +98,7 @@ def check(article: Article) -> None:
     assert len(set(article.categories)) == len(article.categories)
     assert len(set(article.templates)) == len(article.templates)
     for text in strings(article):
-        assert not any(mark in text for mark in "\0\1\2\3\4\5\6\7"), text
+        assert not any(mark in text for mark in "\0\1\2\3\4\5\6\7\x08"), text
         text.encode()
 
 

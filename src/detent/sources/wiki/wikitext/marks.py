@@ -26,8 +26,11 @@ INDENT = "\6"
 GONE = "\7"
 """A template that shows nothing."""
 
-_ALL = (SECTION, KEPT, KEPT_END, NOTHING, BREAK, PIPE, INDENT, GONE)
-_ANY = re.compile("[\0-\7\ud800-\udfff]")
+EQUALS = "\x08"
+"""An equals sign that divides no argument of a template from its name."""
+
+_ALL = (SECTION, KEPT, KEPT_END, NOTHING, BREAK, PIPE, INDENT, GONE, EQUALS)
+_ANY = re.compile("[\0-\x08\ud800-\udfff]")
 
 
 def cleaned(text: str) -> str:
@@ -37,6 +40,11 @@ def cleaned(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text
+
+
+def undivided(text: str) -> str:
+    """A text with the signs that divide no arguments of a template as what they are."""
+    return text.replace(PIPE, "|").replace(EQUALS, "=")
 
 
 def _is_marked(text: str) -> bool:

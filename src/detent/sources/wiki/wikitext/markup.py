@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from detent.sources.wiki.site import CATEGORIES, FILES, Title
-from detent.sources.wiki.wikitext.marks import GONE, NOTHING, PIPE, SECTION
+from detent.sources.wiki.wikitext.marks import EQUALS, GONE, NOTHING, PIPE, SECTION, undivided
 from detent.sources.wiki.wikitext.templates import Use, positional, use_of
 from detent.sources.wiki.wikitext.titles import LONGEST, Titles
 
@@ -120,7 +120,7 @@ class Reader:
         if len(mark) > 2:
             inside, _, trail = mark[2:].rpartition("]]")
             target, pipe, label = inside.partition("|")
-            self._output.append(self._link(target, label if pipe else None, trail, place))
+            self._put(self._link(target, label if pipe else None, trail, place))
             return
         if self._may_be_link(place):
             self._open.append(_Open(len(self._output), place, 0))
@@ -144,9 +144,9 @@ class Reader:
         if len(opened) >= DEEPEST or self._has_heading(start):
             self._output.append(mark)
             return
-        target, pipe, label = self._cut(start)[2:].replace(PIPE, "|").partition("|")
+        target, pipe, label = undivided(self._cut(start)[2:]).partition("|")
         label += self._end_of_address(label, place)
-        self._output.append(self._link(target, label if pipe else None, mark[2:], begun))
+        self._put(self._link(target, label if pipe else None, mark[2:], begun))
 
     def _end_of_address(self, label: str, place: int) -> str:
         """Of three brackets in a row, the one that closes what was opened within the words of a link, taken from what
@@ -183,13 +183,19 @@ class Reader:
             self._templates += 1
         self._output.append(mark)
 
+    def _put(self, words: str) -> None:
+        """Put out what is seen of a thing. Where another one is open around it, it divides no arguments of that."""
+        if self._open:
+            words = words.replace("|", PIPE).replace("=", EQUALS)
+        self._output.append(words)
+
     def _show(self, shown: str) -> None:
-        """Put out what a template shows. Within another thing it is marked, for no title is known that it is a part of.
-        A pipe is one, though, in a link as elsewhere."""
+        """Put out what a template shows, whose pipes may divide what is around it. Within another thing it is marked,
+        for no title is known that it is a part of. A sign is a part of one, though, as it is of words."""
         if not shown:
             shown = GONE
-        elif self._open and shown != PIPE:
-            shown += NOTHING
+        elif self._open and shown not in _SIGNS:
+            shown = shown.replace("=", EQUALS) + NOTHING
         self._output.append(shown)
 
     def _end_template(self, mark: str, place: int) -> None:
@@ -297,6 +303,9 @@ class Reader:
             self.found.headings.pop()
 
 
+_SIGNS = frozenset((PIPE, EQUALS))
+"""What is shown by the templates that are called for a sign: `{{!}}` and `{{=}}`."""
+
 _READERS = {
     "[": Reader._read_link,
     "]": Reader._end_link,
@@ -320,7 +329,7 @@ def _words(target: str, label: str | None) -> str:
 
 def _default(parameter: str) -> str:
     """What is seen of a parameter where none is given."""
-    return parameter.partition("|")[2] or NOTHING
+    return parameter.partition("|")[2].replace("=", EQUALS) or NOTHING
 
 
 def _level(line: str) -> int:

@@ -17,7 +17,7 @@ from detent.sources.wiki.wikitext.titles import Titles
 from detent.sources.wiki.wikitext.variants import chosen
 from detent.sources.wiki.wikitext.verbatim import set_aside
 
-_MARKED = re.compile("''|[<&\0-\7\n]")
+_MARKED = re.compile("''|[<&\0-\x08\n]")
 _EMPTY_LINES = re.compile(r"\n\n\n+")
 _TARGET = re.compile(r"\s*+:?\s*+\[\[([^\[\]{}|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]")
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from detent.sources.wiki.wikitext.lines import arranged
-from detent.sources.wiki.wikitext.marks import BREAK, GONE, INDENT, KEPT, KEPT_END, NOTHING, PIPE, SECTION
+from detent.sources.wiki.wikitext.marks import BREAK, GONE, INDENT, KEPT, KEPT_END, NOTHING, SECTION, undivided
 from detent.sources.wiki.wikitext.verbatim import decoded
 
 _BREAKING = "br|hr|p|div|li|ul|ol|dl|dt|dd|tr|table|caption|blockquote|center|poem|h[1-6]"
@@ -66,7 +66,7 @@ def _unmarked(text: str) -> str:
         text = _ADDRESS.sub(r"\1", text)
     if GONE in text:
         text = _SPACED.sub("", _EMPTY.sub(GONE, text)).replace(GONE, "")
-    return text.replace(NOTHING, "").replace(PIPE, "|")
+    return undivided(text.replace(NOTHING, ""))
 
 
 def _instead(tag: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from detent.sources.wiki.site import ARTICLES, TEMPLATES
-from detent.sources.wiki.wikitext.marks import GONE, NOTHING, PIPE
+from detent.sources.wiki.wikitext.marks import EQUALS, GONE, NOTHING, PIPE
 from detent.sources.wiki.wikitext.titles import Titles
 
 Shown = Callable[[Sequence[str]], str]
@@ -120,5 +120,5 @@ _SHOWN: Mapping[str, Shown] = {
     **dict.fromkeys(("mdash", "em dash"), lambda _: "\u2014"),
     **dict.fromkeys(("circa", "c."), lambda values: f"c. {_first(values)}".strip()),
     "!": lambda _: PIPE,
-    "=": lambda _: "=",
+    "=": lambda _: EQUALS,
 }
