@@ -105,7 +105,7 @@ def check(article: Article) -> None:
 def strings(article: Article) -> list[str]:
     return [
         *(text for section in article.sections for text in (section.title, section.text)),
-        *(text for link in article.links for text in (link.text, link.title.text, link.title.fragment)),
+        *(text for link in article.links for text in (link.title.text, link.title.fragment)),
         *(text for pair in article.infobox.items() for text in pair),
         *article.categories,
         *article.templates,

@@ -25,14 +25,12 @@ def test_links_are_in_the_order_in_which_they_stand_each_as_often_as_it_does() -
     assert linked("[[b]] [[a]] [[b|c]]") == ["B", "A", "B"]
 
 
-def test_a_link_tells_its_section_and_its_words() -> None:
+def test_a_link_tells_its_section_and_its_words_stand_there() -> None:
     page = "[[a]]s\n== [[b|''c'']] ==\n[[d|e &amp; f]]\n=== g ===\n== h ==\n[[i (j)|]]"
-    assert parse(page, SITE).links == [
-        Link(Title("A"), 0, "as"),
-        Link(Title("B"), 1, "c"),
-        Link(Title("D"), 1, "e & f"),
-        Link(Title("I (j)"), 3, "i"),
-    ]
+    article = parse(page, SITE)
+    assert article.links == [Link(Title("A"), 0), Link(Title("B"), 1), Link(Title("D"), 1), Link(Title("I (j)"), 3)]
+    sections = [("", "as"), ("c", "e & f"), ("g", ""), ("h", "i")]
+    assert [(section.title, section.text) for section in article.sections] == sections
 
 
 def test_a_link_in_a_heading_that_is_none_of_the_page_is_in_the_section_around_it() -> None:
@@ -74,7 +72,8 @@ def test_what_is_a_link(written: str, found: list[str]) -> None:
 
 
 def test_a_fragment_is_told() -> None:
-    assert parse("[[a#b c]]", SITE).links == [Link(Title("A", 0, "b c"), 0, "a#b c")]
+    article = parse("[[a#b c]]", SITE)
+    assert (article.links, article.sections[0].text) == ([Link(Title("A", 0, "b c"), 0)], "a#b c")
 
 
 def test_no_title_has_a_character_that_cannot_be_kept() -> None:
@@ -83,11 +82,11 @@ def test_no_title_has_a_character_that_cannot_be_kept() -> None:
 
 def test_a_link_to_another_wiki_tells_which() -> None:
     article = parse("[[wikt:river|river]] [[:de:Fluss]] [[mw:Help]]\n[[de:Fluss]]", SITE)
-    assert [(link.title.interwiki, link.title.text, link.text) for link in article.links] == [
-        ("wikt", "river", "river"),
-        ("de", "Fluss", "de:Fluss"),
-        ("mw", "Help", "mw:Help"),
-        ("de", "Fluss", "de:Fluss"),
+    assert [(link.title.interwiki, link.title.text) for link in article.links] == [
+        ("wikt", "river"),
+        ("de", "Fluss"),
+        ("mw", "Help"),
+        ("de", "Fluss"),
     ]
     assert article.sections[0].text == "river de:Fluss mw:Help"
 
@@ -124,7 +123,7 @@ def test_what_is_a_redirect(written: str, target: Title | None) -> None:
 def test_a_redirect_goes_by_the_words_of_the_wiki() -> None:
     article = parse("#weiterleitung [[a]]\n[[Kategorie:b]]", GERMAN)
     assert (article.redirect, article.categories, article.sections[0].text) == (Title("A"), ["B"], "")
-    assert article.links == [Link(Title("A"), 0, "a")]
+    assert article.links == [Link(Title("A"), 0)]
 
 
 def test_templates_are_told_once_in_the_order_in_which_they_begin() -> None:

@@ -20,11 +20,10 @@ class Section(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link to a page of this or another wiki: the place of the section that it stands in, and the words shown."""
+    """A link to a page of this or another wiki, and the place of the section that it stands in."""
 
     title: Title
     section: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

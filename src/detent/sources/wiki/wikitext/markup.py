@@ -54,7 +54,7 @@ class Found:
     """What is found in a page besides its text. Each thing has the number of the mark with which it begins."""
 
     headings: list[Heading] = field(default_factory=list)
-    links: list[tuple[Title, int, str]] = field(default_factory=list)
+    links: list[tuple[Title, int]] = field(default_factory=list)
     categories: dict[str, None] = field(default_factory=dict)
     templates: dict[str, int] = field(default_factory=dict)
     infobox: tuple[int, str] | None = None
@@ -63,7 +63,7 @@ class Found:
 
     def absorb(self, other: Found, place: int) -> None:
         """Add what was found in a heading, which is one mark of the page."""
-        self.links += [(title, place, words) for title, _, words in other.links]
+        self.links += [(title, place) for title, _ in other.links]
         self.categories.update(other.categories)
         for name in other.templates:
             self.templates.setdefault(name, place)
@@ -169,7 +169,7 @@ class Reader:
                 return trail
             if title.namespace == FILES:
                 return trail
-        self.found.links.append((title, place, words))
+        self.found.links.append((title, place))
         if title.interwiki and label is None and not title.told and _LANGUAGE.fullmatch(title.interwiki):
             return trail
         return words

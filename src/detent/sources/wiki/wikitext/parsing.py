@@ -11,13 +11,12 @@ from detent.sources.wiki.site import Site
 from detent.sources.wiki.wikitext.article import Article, Link, Section
 from detent.sources.wiki.wikitext.marks import BREAK, SECTION, cleaned
 from detent.sources.wiki.wikitext.markup import Found, Reader
-from detent.sources.wiki.wikitext.plain import plain, words
+from detent.sources.wiki.wikitext.plain import plain
 from detent.sources.wiki.wikitext.templates import parameters
 from detent.sources.wiki.wikitext.titles import Titles
 from detent.sources.wiki.wikitext.variants import chosen
 from detent.sources.wiki.wikitext.verbatim import set_aside
 
-_MARKED = re.compile("''|[<&\0-\x08\n]")
 _EMPTY_LINES = re.compile(r"\n\n\n+")
 _TARGET = re.compile(r"\s*+:?\s*+\[\[([^\[\]{}|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]")
 
@@ -33,11 +32,11 @@ def parse(text: str, site: Site) -> Article:
     found = reader.found
     redirect = titles.of(target) if target else None
     if redirect is not None:
-        found.links.insert(0, (redirect, 0, target))
+        found.links.insert(0, (redirect, 0))
     return Article(
         redirect,
         _sections(text, found),
-        _links(found, shown),
+        _links(found),
         list(found.categories),
         _infobox(found.infobox[1], shown) if found.infobox else {},
         sorted(found.templates, key=found.templates.__getitem__),
@@ -74,12 +73,9 @@ def _text(content: str) -> str:
     return content.strip()
 
 
-def _links(found: Found, shown: Sequence[str]) -> list[Link]:
+def _links(found: Found) -> list[Link]:
     headings = [heading.place for heading in found.headings]
-    return [
-        Link(title, bisect_right(headings, place), words(label, shown) if _MARKED.search(label) else label)
-        for title, place, label in sorted(found.links, key=itemgetter(1))
-    ]
+    return [Link(title, bisect_right(headings, place)) for title, place in sorted(found.links, key=itemgetter(1))]
 
 
 def _infobox(arguments: str, shown: Sequence[str]) -> dict[str, str]:

@@ -52,11 +52,6 @@ def switches_in(text: str) -> frozenset[str]:
     return frozenset(switch for switch in _SWITCH.findall(text) if switch.isupper())
 
 
-def words(text: str, shown: Sequence[str]) -> str:
-    """A few words without marks, on one line."""
-    return " ".join(_finished(_unmarked(text), shown).replace(BREAK, " ").split())
-
-
 def _unmarked(text: str) -> str:
     if "<" in text:
         text = _TAG.sub(_instead, text)
