@@ -167,7 +167,7 @@ def test_a_heading_in_a_template_takes_no_text_with_it() -> None:
             "&eacute;&#233;&#xE9; &nbsp;a &amp;lt; &unknown; &lt b &#0;&#xD800;",
             "ééé a &lt; &unknown; &lt b \ufffd\ufffd",
         ),
-        ("a __NOTOC__ __init__ b __KEIN_INDEX__", "a __init__ b"),
+        ("a __NOTOC__ __init__ b __KEIN_INDEX__", "a __init__ b __KEIN_INDEX__"),
         ("Thanks. ~~~~", "Thanks. ~~~~"),
         ("a\n\n\n\nb  c\n d", "a\n\nb c\nd"),
         ("a\n----\nb\n-----c", "a\nb\nc"),

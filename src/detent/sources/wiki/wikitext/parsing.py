@@ -12,6 +12,7 @@ from detent.sources.wiki.wikitext.article import Article, Link, Section
 from detent.sources.wiki.wikitext.marks import BREAK, SECTION, cleaned
 from detent.sources.wiki.wikitext.markup import Found, Reader
 from detent.sources.wiki.wikitext.plain import plain
+from detent.sources.wiki.wikitext.switches import without_switches
 from detent.sources.wiki.wikitext.templates import parameters
 from detent.sources.wiki.wikitext.titles import Titles
 from detent.sources.wiki.wikitext.variants import chosen
@@ -27,15 +28,16 @@ def parse(text: str, site: Site) -> Article:
     text = chosen(text, site.language)
     titles = Titles(site)
     target, text = _redirect(text, site)
+    text, switches = without_switches(text)
     reader = Reader(titles)
-    text, switches = plain(chosen(reader.read(f"\n{text}"), site.language), shown)
+    seen = reader.read(f"\n{text}")
     found = reader.found
     redirect = titles.of(target) if target else None
     if redirect is not None:
         found.links.insert(0, (redirect, 0))
     return Article(
         redirect,
-        _sections(text, found),
+        _sections(plain(chosen(seen, site.language), shown), found),
         _links(found),
         list(found.categories),
         _infobox(found.infobox[1], shown) if found.infobox else {},
@@ -81,6 +83,6 @@ def _links(found: Found) -> list[Link]:
 def _infobox(arguments: str, shown: Sequence[str]) -> dict[str, str]:
     """The parameters of an infobox that say something, without marks."""
     named = parameters(arguments)
-    text, _ = plain("".join(f"\n{SECTION}{name}\n{value}" for name, value in named.items()), shown)
+    text = plain("".join(f"\n{SECTION}{name}\n{value}" for name, value in named.items()), shown)
     parts = (part.partition("\n") for part in text.split(SECTION)[1:])
     return {name: value for name, _, content in parts if (value := _text(content))}

@@ -22,7 +22,6 @@ _ADDRESS = re.compile(
     r"\[(?:(?i:https?|s?ftps?|ircs?|git|svn|ssh|gopher|telnet|nntp)://|//|(?i:mailto|news|tel|urn|magnet|geo):)"
     r"[^\s\[\]<>\"]++[ \t]*+([^\[\]\n]*+(?:\[[^\[\]\n]*+\][^\[\]\n]*+)*+)\]"
 )
-_SWITCH = re.compile(r"__([^\W\d_]++(?:_[^\W\d_]++)*+)__")
 _BREAKS = re.compile(f"{BREAK}[ {BREAK}]+")
 _SPACES = re.compile("  +")
 _SET_ASIDE = re.compile(f"{KEPT}([0-9]+){KEPT_END}")
@@ -31,25 +30,9 @@ _EMPTY = re.compile(rf"\([ ,;]*+{GONE}[ ,;{GONE}]*+\)")
 _SPACED = re.compile(rf" {GONE}(?=[ .,;:!?)\n])")
 
 
-def plain(text: str, shown: Sequence[str]) -> tuple[str, frozenset[str]]:
-    """Many lines without marks; and the switches that were among them, which are words such as `NOTOC`."""
-    text = _unmarked(text)
-    switches: set[str] = set()
-    if "__" in text:
-
-        def taken(switch: re.Match[str]) -> str:
-            if not switch[1].isupper():
-                return switch[0]
-            switches.add(switch[1])
-            return ""
-
-        text = _SWITCH.sub(taken, text)
-    return _finished(arranged(text), shown), frozenset(switches)
-
-
-def switches_in(text: str) -> frozenset[str]:
-    """The switches that stand anywhere in a text."""
-    return frozenset(switch for switch in _SWITCH.findall(text) if switch.isupper())
+def plain(text: str, shown: Sequence[str]) -> str:
+    """Many lines without marks."""
+    return _finished(arranged(_unmarked(text)), shown)
 
 
 def _unmarked(text: str) -> str:

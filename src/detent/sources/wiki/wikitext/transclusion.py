@@ -8,7 +8,7 @@ from typing import NamedTuple
 from detent.sources.wiki.site import Site
 from detent.sources.wiki.wikitext.marks import cleaned
 from detent.sources.wiki.wikitext.markup import Reader
-from detent.sources.wiki.wikitext.plain import switches_in
+from detent.sources.wiki.wikitext.switches import switches_in
 from detent.sources.wiki.wikitext.titles import Titles
 from detent.sources.wiki.wikitext.verbatim import set_aside
 
