@@ -41,3 +41,118 @@ def test_a_title_may_have_an_equals_sign_wherever_it_stands() -> None:
     article = parse(page, SITE)
     assert [link.title.text for link in article.links] == ["B=c", "D=e", "G=h"]
     assert article.categories == ["I=j"]
+
+
+@pytest.mark.parametrize(
+    ("template", "seen"),
+    [
+        ("death date and age|2000|1|2|1950|3|4", "2000-01-02"),
+        ("dda|2000|01|02|1950|03|04|df=y", "2000-01-02"),
+        ("end date and age|2001|9|11|8|46", "2001-09-11"),
+        ("start date|2001|9", "2001-09"),
+        ("birth date|1879||", "1879"),
+        ("film date|1999|3|31|Los Angeles|1999|6|11", "1999-03-31"),
+        ("birth-date and age|14 March 1879", "14 March 1879"),
+        ("death-date and age|18 April 1955|14 March 1879", "18 April 1955"),
+        ("birth-date|1879", "1879"),
+        ("death-date|April 1955", "April 1955"),
+    ],
+)
+def test_a_date_is_seen(template: str, seen: str) -> None:
+    assert text_of(f"{{{{{template}}}}}") == seen
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        "2000|1950",
+        "2000|1|1950|3",
+        "2000|12|40",
+        "2000|0|0",
+        "1879|March|14",
+        "1879||14",
+        "c. 1879",
+        "9" * 5_000,
+        "",
+        "{{x}}|1",
+    ],
+)
+def test_no_wrong_date_is_seen(dates: str) -> None:
+    assert text_of(f"{{{{death date and age|{dates}}}}}") == ""
+
+
+@pytest.mark.parametrize(
+    ("template", "seen"),
+    [
+        ("langx|de|Fluss|flumen", "Fluss"),
+        ("native name|de|Rhein|italics=off", "Rhein"),
+        ("native phrase|la|Veni", "Veni"),
+        ("transl|ru|Moskva", "Moskva"),
+        ("transl|ru|ISO|Moskva", "Moskva"),
+        ("transliteration|ar|ALA|Dimashq|", "Dimashq"),
+        ("transl|ru", ""),
+        ("flag|Chile|1817", "Chile"),
+        ("flagcountry|PER", "PER"),
+        ("flagu|Peru", "Peru"),
+        ("ublist|a|{{x}}|b", "a, b"),
+        ("vunblist|a|b", "a, b"),
+        ("Unbulleted list|a|b|class=c", "a, b"),
+        ("bulleted list|a|b", "a, b"),
+        ("comma separated entries|a|b", "a, b"),
+    ],
+)
+def test_words_that_a_template_is_given_are_seen(template: str, seen: str) -> None:
+    assert text_of(f"{{{{{template}}}}}") == seen
+
+
+@pytest.mark.parametrize(
+    ("given", "seen"),
+    [
+        ("5|km|mi", "5 km"),
+        ("1,233.5|km|mi|0|abbr=on", "1,233.5 km"),
+        ("-40|C", "-40 C"),
+        ("5+1/2|in|cm", "5+1/2 in"),
+        ("5|km|1", "5 km"),
+        ("5|km||1", "5 km"),
+        ("5|x|7|x|9|cm", "5 \u00d7 7 \u00d7 9 cm"),
+        ("5|&times;|7|cm|in", "5 \u00d7 7 cm"),
+        ("10|±|2|km", "10 ± 2 km"),
+        ("10|+/-|2|km", "10 ± 2 km"),
+        ("5|to(-)|7|km|mi", "5 to 7 km"),
+        ("5|and(-)|7|km", "5 and 7 km"),
+        ("5|-|7|km", "5\u20137 km"),
+        ("5|{{ndash}}|7|km", "5\u20137 km"),
+        ("5|,|6|, or|7|km", "5, 6, or 7 km"),
+        ("5|ft|6|in|cm", "5 ft 6 in"),
+        ("5|ft|6|in", "5 ft 6 in"),
+        ("1|yd|2|ft|3|in|m|2", "1 yd 2 ft 3 in"),
+        ("11|st|4|lb|kg", "11 st 4 lb"),
+        ("6|foot|2|inches|m", "6 foot 2 inches"),
+    ],
+)
+def test_a_measure_is_seen_with_the_units_that_it_is_given_in(given: str, seen: str) -> None:
+    assert text_of(f"{{{{convert|{given}}}}}") == seen
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(
+            "",
+            "5",
+            "5|",
+            "|km",
+            "km",
+            "5|7|km",
+            "5|x|km",
+            "5|x|7",
+            "5|km|to|7|km",
+            "5|km|0|mi",
+            "5|in|6|ft",
+            "5|thru|7|km",
+        ),
+        *("1{{frac|1|2}}|in", "5|{{x}}|mi", "5|ft|{{x}}|in", "1|ft|3|in|x|3|ft|5|in|mm", "{{x}}|to|7|km", "5 or so|km"),
+    ],
+)
+def test_no_part_of_a_measure_is_seen(given: str) -> None:
+    assert text_of(f"{{{{convert|{given}}}}}") == ""

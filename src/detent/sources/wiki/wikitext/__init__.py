@@ -6,7 +6,7 @@ templates, references, headings), finds what there is to find, and leaves text w
 takes the marks out of that text, all sections of an article at once; `lines` does so with those that stand at the
 beginning of a line, lists and tables among them. `switches` takes out words such as
 `__NOTOC__` before `markup`. In wikis whose language has variants, `variants` takes one of each choice between them,
-before `markup` and of what that leaves.
+before `markup` and of what that leaves. What some `templates` show is known, with `measures` among it.
 
 A page may be written by anyone. Nothing here calls itself for what stands within something else, nothing fails, and
 no input takes more than a time that grows with its length.

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from detent.sources.wiki.site import ARTICLES, TEMPLATES
 from detent.sources.wiki.wikitext.marks import EQUALS, GONE, NOTHING, PIPE
+from detent.sources.wiki.wikitext.measures import dated, measured
 from detent.sources.wiki.wikitext.titles import Titles
 
 Shown = Callable[[Sequence[str]], str]
@@ -85,36 +86,31 @@ def _second(values: Sequence[str]) -> str:
     return values[1] if len(values) > 1 else ""
 
 
+def _last(values: Sequence[str]) -> str:
+    """The last one, if another stands before it."""
+    return next((value for value in reversed(values[1:]) if value.strip()), "")
+
+
 def _listed(values: Sequence[str]) -> str:
     return ", ".join(filter(None, (value.strip(f" \n{NOTHING}{GONE}") for value in values)))
 
 
-def _measured(values: Sequence[str]) -> str:
-    """`5|km|mi` is 5 km, `5|to|7|km` is 5 to 7 km."""
-    first, *rest = map(str.strip, values or [""])
-    if len(rest) > 2 and rest[0] in ("-", "\u2013", "to", "and", "or", "by", "x"):
-        return f"{first} {rest[0]} {rest[1]} {rest[2]}"
-    return f"{first} {rest[0]}" if rest else first
-
-
-def _dated(values: Sequence[str]) -> str:
-    numbers = [value.strip().zfill(2) for value in values if value.strip().isdecimal()]
-    return "-".join(numbers[:3])
-
-
 _SHOWN: Mapping[str, Shown] = {
-    **dict.fromkeys(("lang", "transl", "transliteration", "script"), _second),
+    **dict.fromkeys(("lang", "langx", "script", "native name", "native phrase"), _second),
+    **dict.fromkeys(("transl", "transliteration"), _last),
     **dict.fromkeys(
         ("nowrap", "nobr", "nobold", "noitalic", "small", "smaller", "big", "larger", "em", "strong"), _first
     ),
     **dict.fromkeys(("mono", "code", "var", "mvar", "math", "abbr", "tooltip", "nihongo", "ill", "url"), _first),
     **dict.fromkeys(("interlanguage link", "plainlist", "flatlist", "plain list", "flat list", "center"), _first),
-    **dict.fromkeys(("ubl", "hlist", "unbulleted list"), _listed),
-    **dict.fromkeys(("convert", "cvt"), _measured),
-    **dict.fromkeys(
-        ("birth date", "birth date and age", "bda", "start date", "start date and age", "end date"), _dated
-    ),
-    **dict.fromkeys(("death date", "film date"), _dated),
+    **dict.fromkeys(("flag", "flagcountry", "flagu"), _first),
+    **dict.fromkeys(("ubl", "ublist", "unbulleted list", "unbulletedlist", "vunblist", "hlist"), _listed),
+    **dict.fromkeys(("horizontal list", "bulleted list", "blist", "ordered list", "olist"), _listed),
+    **dict.fromkeys(("comma separated entries", "comma-separated entries", "cslist"), _listed),
+    **dict.fromkeys(("convert", "cvt"), measured),
+    **dict.fromkeys(("birth date", "birth date and age", "bda", "death date", "death date and age", "dda"), dated),
+    **dict.fromkeys(("start date", "start date and age", "end date", "end date and age", "film date"), dated),
+    **dict.fromkeys(("birth-date", "birth-date and age", "death-date", "death-date and age"), _first),
     **dict.fromkeys(("snd", "spnd", "spaced ndash", "spaced en dash"), lambda _: " \u2013 "),
     **dict.fromkeys(("ndash", "en dash"), lambda _: "\u2013"),
     **dict.fromkeys(("mdash", "em dash"), lambda _: "\u2014"),
