@@ -169,6 +169,8 @@ def test_a_heading_in_a_template_takes_no_text_with_it() -> None:
         ),
         ("a __NOTOC__ __init__ b __KEIN_INDEX__", "a __init__ b __KEIN_INDEX__"),
         ("Thanks. ~~~~", "Thanks. ~~~~"),
+        ("<pre><nowiki>''a'' &lt;</nowiki> b\n</pre>", "''a'' < b"),
+        ("<pre><NOWIKI>a <nowiki> b</nowiki> <nowiki>c</pre>d", "a <nowiki> b <nowiki>c\nd"),
         ("a\n\n\n\nb  c\n d", "a\n\nb c\nd"),
         ("a\n----\nb\n-----c", "a\nb\nc"),
         ("x\r\ny\rz", "x\ny\nz"),

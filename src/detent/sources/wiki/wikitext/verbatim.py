@@ -11,6 +11,8 @@ from detent.sources.wiki.wikitext.marks import BREAK, KEPT, KEPT_END, NOTHING
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
+_NOWIKI = re.compile(r"<nowiki>((?:[^<]++|<(?!/nowiki>))*+)(</nowiki>|\Z)", re.IGNORECASE)
+"""What is never closed reaches to the end, so that this is looked for once."""
 
 
 def decoded(text: str) -> str:
@@ -26,6 +28,13 @@ def _block(content: str) -> str:
     return f"\n{content.strip(chr(10))}\n"
 
 
+def _preformatted(content: str) -> str:
+    """The lines of a block in which nothing is markup, be it said once more."""
+    if "<" in content:
+        content = _NOWIKI.sub(lambda nowiki: nowiki[1] if nowiki[2] else nowiki[0], content)
+    return decoded(_block(content))
+
+
 def _left_out(content: str) -> str:
     return ""
 
@@ -34,7 +43,7 @@ _INCLUDED, _NOT_INCLUDED = "includeonly", "noinclude"
 
 _SHOWN: dict[str, Callable[[str], str]] = {
     "nowiki": decoded,
-    "pre": lambda content: decoded(_block(content)),
+    "pre": _preformatted,
     **dict.fromkeys(("source", "syntaxhighlight"), _block),
     **dict.fromkeys(("math", "chem", "ce"), str.strip),
     **dict.fromkeys(("categorytree", "dynamicpagelist", "gallery", "graph", "hiero", "imagemap", _INCLUDED), _left_out),
