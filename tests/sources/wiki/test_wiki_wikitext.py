@@ -243,6 +243,27 @@ def test_a_table_written_with_templates_for_its_pipes_is_one() -> None:
     assert text_of("{{{!}} class=x\n{{!}}-\n{{!}} a {{!}}{{!}} b\n{{!}}}") == "a | b"
 
 
+def test_rows_outside_of_a_table_are_of_one_that_a_template_began() -> None:
+    page = "{{awards}}\n|-\n|2005\n|Himself\n|{{Nom}}\n|- class=x\n! scope=row | 2006 !! b\n{{end}}\n| a"
+    assert text_of(page) == "2005 | Himself |\n2006 | b\n\n| a"
+
+
+@pytest.mark.parametrize("end", ["|}", "\n", "== a ==\n"])
+def test_what_ends_a_table_that_a_template_began(end: str) -> None:
+    sections = parse(f"{{{{b}}}}\n|-\n| c || d\n{end}\n| e", SITE).sections
+    assert [line for each in sections for line in each.text.split("\n") if line] == ["c | d", "| e"]
+
+
+def test_a_table_may_stand_in_one_that_a_template_began() -> None:
+    page = "{{a}}\n|-\n| b\n{|\n| c\n\n|-\n| d\n|}\n|-\n| e\n\n| f"
+    assert text_of(page) == "b\nc\nd\ne\n\n| f"
+
+
+@pytest.mark.parametrize("line", ["|-5| = 5", "|-x| is |x|", "|- a", "||-", "|+ a"])
+def test_what_looks_like_a_row_outside_of_a_table_is_text(line: str) -> None:
+    assert text_of(f"{line}\n| a") == f"{line}\n| a"
+
+
 def test_a_pipe_outside_of_a_table_is_text() -> None:
     assert text_of("| a\n! b\n|}") == "| a\n! b\n|}"
 

@@ -12,6 +12,8 @@ _SPECIAL = frozenset("*#:;-{|!" + SECTION)
 _LISTED = frozenset("*#:;")
 _BLANK = f" \t\u00a0{BREAK}"
 _TABLE = re.compile(r":*[ \t]*\{\|")
+_ROW = re.compile(r"\|-++[ \t]*+(?:[A-Za-z-]++[ \t]*+=|\Z)")
+"""A row with nothing but attributes. Other lines that begin so are text, where no table is open."""
 
 
 def arranged(text: str) -> str:
@@ -30,10 +32,14 @@ class _Lines:
     def __init__(self) -> None:
         self.written: list[str] = []
         self._tables = 0
+        self._headless = False
+        """The outermost table is one that a template began, which shows nothing; so nobody knows what ends it."""
         self._row: list[str] = []
 
     def read(self, line: str) -> None:
         if not line:
+            if self._tables == 1 and self._headless:
+                self._end_tables(1)
             if not self._tables and self.written and self.written[-1]:
                 self.written.append("")
         elif line[0] in _SPECIAL:
@@ -50,22 +56,32 @@ class _Lines:
             self.written.append(row.removeprefix("| ").rstrip())
         self._row.clear()
 
+    def _end_tables(self, many: int) -> None:
+        self.end_row()
+        self._tables = max(0, self._tables - many)
+        self._headless = self._headless and self._tables > 0
+
     def _read_special(self, line: str) -> None:
         if "{|" in line and _TABLE.match(line):
             self.end_row()
             self._tables += 1
         elif line[0] == SECTION:
-            self.end_row()
+            if self._tables:
+                self._end_tables(1 if self._headless else 0)
             self.written.append(line.replace(BREAK, " "))
         elif self._tables:
             self._read_table(line)
-        elif line := _item(line) if line[0] in _LISTED else _unruled(line):
+        elif line[0] in _LISTED:
+            if line := _item(line):
+                self.written.append(line)
+        elif line[0] == "|" and _ROW.match(line):
+            self._tables, self._headless = 1, True
+        elif line := _unruled(line):
             self.written.append(line)
 
     def _read_table(self, line: str) -> None:
         if ends := _ENDS.match(line):
-            self.end_row()
-            self._tables = max(0, self._tables - ends[0].count("|}"))
+            self._end_tables(ends[0].count("|}"))
             if after := line[ends.end() :]:
                 self.read(after)
         elif line.startswith(("|-", "|+")):
