@@ -140,7 +140,7 @@ def test_a_heading_in_a_template_takes_no_text_with_it() -> None:
         ("a {{b}}. c {{d}} e {{f}}g", "a. c e g"),
         ("a <nowiki/>b", "a b"),
         ("{{lang|de|Fluss}}, {{Lang-la|flumen}}, {{nowrap|1=a {{nowrap|b}}}}", "Fluss, flumen, a b"),
-        ("{{convert|5|km|mi}}, {{cvt|5|to|7|kg}}, {{convert}} {{convert|a=b}}", "5 km, 5 to 7 kg,"),
+        ("{{convert|5|km|mi}}, {{cvt|5|to|7|kg}}, {{convert}} {{convert|a=b}}", "5 km, 5 to 7 kg"),
         ("{{birth date|1879|3|14|df=y}} {{circa|1900}} {{ubl|a|{{b}}|c}}", "1879-03-14 c. 1900 a, c"),
         ("{{{1|a}}} {{{2}}} {{{{{b}}}}}", "a"),
         ("a<ref>b [[c]]</ref> d<ref name=e /> f<REF name='g'>h</ref>.<references/>", "a d f."),

@@ -61,6 +61,7 @@ PIECES = (
     *("<ref name=a>", "<ref/>", "<div>", "</div>", "<br>", "<td>", "<b", "<", ">", "/>", "<gallery>", "</gallery>"),
     *("a", "b|c", "1", "File:", "Category:", "de:", "[http://a ", "Infobox", "{{Infobox|a=", "{{nowrap|", "{{lang|a|"),
     *("{{convert|", "{{ubl|", "{{birth date|", "{{circa|", "{{plainlist|", "{{Template:", "{{#if:", "{{PAGENAME}}"),
+    *("{{=}}", "{{langx|a|", "{{convert|5|x|", "{{convert|5|ft|6|in|", "{{dda|1|", ",", "(", "; ", "{{a}}", "__FILE__"),
     *(
         "\0",
         "\1",
@@ -126,7 +127,7 @@ TAGS = ("<noinclude>", "</noinclude>", "<includeonly>", "</includeonly>", "<only
 @given(st.lists(st.sampled_from(PIECES + TAGS) | st.just("__TOC__"), max_size=40).map("".join))
 def test_any_template_is_read(text: str) -> None:
     given_to_pages = transclusion.given(text, SITE)
-    assert given_to_pages.switches <= {"TOC"}
+    assert given_to_pages.switches <= {"TOC", "FILE"}
     assert all(name.isprintable() for name in given_to_pages.templates)
 
 
@@ -159,6 +160,11 @@ def steps(text: str) -> int:
 @example("\n== {{", "a", "}} ==")
 @example("-{", "a", "}-")
 @example("[[a|[", "", "]]]")
+@example("{{nowrap|[[a|b=", "", "]]}}")
+@example("[[a|b|", "", "]]")
+@example("(, {{a}}", "", ", )")
+@example("\n|-\n|a", "", "")
+@example("<pre><nowiki>", "", "</pre>")
 def test_twice_the_text_takes_twice_the_steps(opening: str, middle: str, closing: str) -> None:
     once, twice = (steps(opening * many + middle + closing * many) for many in (300, 600))
     assert twice <= 2.3 * once + 1_000
@@ -187,6 +193,8 @@ def test_twice_the_text_takes_twice_the_steps(opening: str, middle: str, closing
         *("{{a|", "[http://", "[http://a ", "__A", "__a_", "&", "(", " ", "\n", "|}", "\n|}", "\n|a||", "!!", "[[{{"),
         *("{{[[", "<ref>{{", "\0", "\ud800", "\n== [[a]] ==", "{{nowrap|", "{{{a|", "[[File:a|", "a\u0301\u0323", "*"),
         *("<!-- -->", "\n*:;#", "({{a}}", "<br> ", "-{", "}-", "-{a}-", "-{zh:a;", "-{a=>", "[[a|[", "[[a|[]]]"),
+        *("({{a}}", ",{{a}}", " {{a}}", "{{a}},", "&a;{{b}}", ", ;", "( ,", "{{=}}", "\n|-", "\n|-\n|a\n", "\n|-a"),
+        *("__TOC__", "__A__", "\n__A__", "\n __A__ ", "\n__a__", "<pre><nowiki>", "<pre><nowiki></nowiki></pre>"),
     ],
 )
 def test_a_page_of_one_thing_over_and_over_is_read(piece: str) -> None:
@@ -211,6 +219,10 @@ def test_a_page_of_one_thing_over_and_over_is_read(piece: str) -> None:
         ("-{", "}-"),
         ("-{zh-hans:a;zh-hant:", ";}-"),
         ("[[File:a|[http://b ", "]]]"),
+        ("{{nowrap|[[a|b=|", "]]}}"),
+        ("[[a|b|", "]]"),
+        ("(, {{a}}", ", )"),
+        ("\n|-\n{|\n|", "\n|}"),
     ],
 )
 def test_things_within_each_other_are_read_however_deep(opening: str, closing: str) -> None:
@@ -238,6 +250,20 @@ def test_things_within_each_other_are_read_however_deep(opening: str, closing: s
         "-{" + "a=>" * LONG + "}-",
         "-{zh:;" + "a=>" * LONG + "}-",
         "-{" + "a;" * LONG + "|b}-",
+        "{{convert|" + "5|x|" * LONG + "7|km}}",
+        "{{convert|5|ft|" + "6|in|" * LONG + "}}",
+        "{{cvt|" + "1" * LONG + "e|km}}",
+        "{{dda|" + "1" * LONG + "}}",
+        "<pre>" + "<nowiki>" * LONG + "</pre>",
+        "<pre>a" + "</nowiki><nowiki>" * LONG + "</pre>",
+        "(" + " ,;" * LONG + "{{a}}",
+        "(a" + ", " * LONG + "b",
+        "{{a}}" + " ,;" * LONG + ".",
+        "&" + "a" * LONG + ";{{b}}.",
+        "\n|-" + "-" * LONG + "a",
+        "\n|- " + "a " * LONG,
+        "\n" + "__A__ " * LONG + "b",
+        "__" + "A_" * LONG,
     ],
     ids=lambda page: page[:12].strip(),
 )

@@ -1,4 +1,4 @@
-"""What is seen of templates."""
+"""What is seen of templates, and what those leave that show nothing."""
 
 from __future__ import annotations
 
@@ -156,3 +156,22 @@ def test_a_measure_is_seen_with_the_units_that_it_is_given_in(given: str, seen: 
 )
 def test_no_part_of_a_measure_is_seen(given: str) -> None:
     assert text_of(f"{{{{convert|{given}}}}}") == ""
+
+
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("Ukraine ({{a}}; Україна, ''tr. Ukrayina'')", "Ukraine (Україна, tr. Ukrayina)"),
+        ("Kharkiv (Харків, {{a}}, Russian: x)", "Kharkiv (Харків, Russian: x)"),
+        ("a (b, {{c}}) (d; {{e}}, {{f}}) ({{g}} h)({{i}})", "a (b) (d) (h)"),
+        ("a, {{b}}. c {{d}}! e; {{f}}{{g}}?", "a. c! e?"),
+        ("a, {{b}}, c; {{d}}, e {{f}}, g {{h}} i{{j}}k", "a, c; e, g ik"),
+        ("a (b {{c}} {{d}}, e) {{f}} ; g", "a (b, e) ; g"),
+        ("a{{b}} {{c}}d", "a d"),
+        ("a: {{b}}, {{c}}\n* {{d}}, {{e}}\n* {{f}}, g\nh, {{i}}", "a:\n- g\nh"),
+        ("a&nbsp;{{b}}. c&amp;{{d}}, e", "a . c&, e"),
+        ("1,{{a}}000 ;, ( , ) b ,c", "1,000 ;, ( , ) b ,c"),
+    ],
+)
+def test_no_separators_are_left_around_what_shows_nothing(written: str, seen: str) -> None:
+    assert text_of(written) == seen

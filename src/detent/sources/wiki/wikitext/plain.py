@@ -27,7 +27,15 @@ _SPACES = re.compile("  +")
 _SET_ASIDE = re.compile(f"{KEPT}([0-9]+){KEPT_END}")
 _EMPTY = re.compile(rf"\([ ,;]*+{GONE}[ ,;{GONE}]*+\)")
 """Parentheses that have nothing in them any more."""
-_SPACED = re.compile(rf" {GONE}(?=[ .,;:!?)\n])")
+_LAST = re.compile(rf"{GONE}(?=\n)(?<![,;]{GONE})(?<![,;] {GONE})")
+"""What most templates leave that show nothing, at the end of a line, where a space is taken for nothing anyway."""
+_GAP = re.compile(rf"{GONE}[ ,;{GONE}]*+")
+_SEPARATORS = " ,;"
+_OPENING = frozenset(f"\n{BREAK}*#:")
+_CLOSING = frozenset(("", "\n", BREAK, ")"))
+_ENDING = frozenset(".:!?")
+_ENTITY = re.compile(r"&#?\w++\Z")
+_LONGEST_ENTITY = 33
 
 
 def plain(text: str, shown: Sequence[str]) -> str:
@@ -43,8 +51,42 @@ def _unmarked(text: str) -> str:
     if "[" in text:
         text = _ADDRESS.sub(r"\1", text)
     if GONE in text:
-        text = _SPACED.sub("", _EMPTY.sub(GONE, text)).replace(GONE, "")
+        text = _closed(_LAST.sub("", _EMPTY.sub(GONE, text)))
     return undivided(text.replace(NOTHING, ""))
+
+
+def _closed(text: str) -> str:
+    """A text without the gaps that templates left in it which show nothing, nor the separators around those at either
+    end of a parenthesis and at the end of a line."""
+    pieces: list[str] = []
+    end = 0
+    for gap in _GAP.finditer(text):
+        before = text[end : gap.start()]
+        end = gap.end()
+        words = before.rstrip(_SEPARATORS)
+        if before.startswith(";", len(words)) and _ENTITY.search(words[-_LONGEST_ENTITY:]):
+            words += ";"
+        pieces.append(words)
+        if (following := text[end : end + 1]) not in _CLOSING and not words.endswith("("):
+            pieces.append(_between(words[-1:], before[len(words) :], gap[0], following))
+    pieces.append(text[end:])
+    return "".join(pieces)
+
+
+def _between(word: str, before: str, gap: str, following: str) -> str:
+    """What is left of the separators around a gap, between the characters before and after these: none where a sentence
+    ends or a line begins, and elsewhere one of several."""
+    within, _, after = gap.rpartition(GONE)
+    both = (before + gap).replace(GONE, "")
+    space = " " if both.endswith(" ") else ""
+    if following in _ENDING and not after:
+        return ""
+    if word in _OPENING:
+        return space
+    marks = both.replace(" ", "")
+    if len(marks) > 1 or within.strip(f" {GONE}"):
+        return (before.rstrip() or marks[0]) + space
+    return before.removesuffix(" ") + after if after else before or within.replace(GONE, "")[:1]
 
 
 def _instead(tag: re.Match[str]) -> str:
