@@ -240,6 +240,35 @@ def test_of_a_wiki_that_is_there_in_several_ways_one_is_taken(tmp_path: Path, ca
     assert len(list(Dump(tmp_path, cache).titles())) == len(PAGES)
 
 
+def test_of_several_days_the_latest_is_taken(tmp_path: Path, cache: Path) -> None:
+    for day in ("20250101", "20260101", "20251231"):
+        for part in (1, 2):
+            pages = [DumpedPage(f"Page {part}", f"As of {day}.")]
+            (tmp_path / f"owlwiki-{day}-pages-articles{part}.xml").write_bytes(dumps.xml(pages))
+    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["As of 20260101."] * 2
+
+
+def test_a_later_day_without_texts_is_not_taken(tmp_path: Path, cache: Path) -> None:
+    for name, text in [("20250101-pages-meta-current", "old"), ("20260101-pages-meta-history", "new")]:
+        (tmp_path / f"owlwiki-{name}.xml").write_bytes(dumps.xml([DumpedPage("Owl", text)]))
+    (tmp_path / "owlwiki-20260301-stub-articles.xml").write_bytes(dumps.xml([DumpedPage("Owl", "")]))
+    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["new"]
+
+
+def test_the_latest_revisions_are_taken_before_all_revisions(tmp_path: Path, cache: Path) -> None:
+    for kind in ("pages-meta-history", "pages-meta-current", "pages-logging"):
+        (tmp_path / f"owlwiki-20260101-{kind}.xml").write_bytes(dumps.xml([DumpedPage("Owl", kind)]))
+    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["pages-meta-current"]
+
+
+def test_days_of_two_wikis_are_not_compared(tmp_path: Path, cache: Path) -> None:
+    for name, day in [("owlwiki", "20250101"), ("hawkwiki", "20260101")]:
+        pages = dumps.xml([DumpedPage("Owl", "x")], Wiki(name))
+        (tmp_path / f"{name}-{day}-pages-articles.xml").write_bytes(pages)
+    with pytest.raises(DumpUnreadable, match="more than one wiki: hawkwiki, owlwiki"):
+        Dump(tmp_path, cache).find(["Owl"])
+
+
 def test_parts_of_two_wikis_are_refused(tmp_path: Path, cache: Path) -> None:
     dumps.write(tmp_path, PAGES, wiki=Wiki("hawkwiki"))
     dumps.write(tmp_path, PAGES, wiki=Wiki("owlwiki"))

@@ -22,14 +22,18 @@ from detent.sources.wiki.pages import Absent
 _FILE = re.compile(r".*\.xml(?:-p\d+p\d+)?(?:\.(?:gz|bz2))?", re.DOTALL)
 _RANGE = re.compile(r"-p\d+p\d+")
 _DIGITS = re.compile(r"(\d+)")
+_DATE = re.compile(r"-(\d{8})-")
 _PREFERRED: tuple[Callable[[str], bool], ...] = (
     lambda name: "-pages-articles" in name,
     lambda name: "-pages-meta-current" in name,
+    lambda name: "-pages-meta-history" in name,
     lambda name: "multistream" in name,
     lambda name: _RANGE.search(name) is None,
 )
 """Of what lies in a folder, that which is taken, where there is something of the kind: a wiki is published in several
 ways, each of them whole, and beside files that have no texts."""
+
+_TEXTS = _PREFERRED[:3]
 
 PAGES_FOR_ONE = 1_000
 """When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
@@ -43,7 +47,7 @@ def files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise DumpMissing(path)
     found = {each.name: each for each in path.iterdir() if _FILE.fullmatch(each.name) and each.is_file()}
-    names = set(found)
+    names = _latest({name for name in found if any(has(name) for has in _TEXTS)} or set(found))
     for preferred in _PREFERRED:
         names = set(filter(preferred, names)) or names
     once: dict[str, str] = {}
@@ -54,6 +58,16 @@ def files(path: Path) -> list[Path]:
             path, f"There is no dump in the folder {path}: no file there ends in .xml, .xml.gz, .xml.bz2."
         )
     return [found[name] for name in sorted(once.values(), key=_in_numbers)]
+
+
+def _latest(names: Collection[str]) -> set[str]:
+    """Of files that tell of which day they are, and are named alike before that, those of the last day."""
+    dated = {name: date for name in names if (date := _DATE.search(name))}
+    last: dict[str, str] = {}
+    for date in dated.values():
+        wiki = date.string[: date.start()]
+        last[wiki] = max(last.get(wiki, ""), date[1])
+    return {name for name in names if name not in dated or dated[name][1] == last[name[: dated[name].start()]]}
 
 
 def _in_numbers(name: str) -> list[tuple[int, str]]:
