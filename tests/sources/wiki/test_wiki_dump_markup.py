@@ -85,6 +85,36 @@ def test_a_text_is_as_long_as_the_wiki_says_or_else_as_its_bytes_are(told: str, 
     assert _page(f"<revision><id>2</id><text {told}>owl ☃</text></revision>").length == length
 
 
+def test_the_latest_revision_counts_also_where_older_ones_follow() -> None:
+    page = _page(
+        "<revision><id>2</id><timestamp>2001-05-05T00:00:00Z</timestamp><text>old</text></revision>"
+        "<revision><id>3</id><timestamp>2002-01-31T00:00:00Z</timestamp><model>css</model><text>new</text></revision>"
+        "<revision><id>9</id><timestamp>2001-12-31T00:00:00Z</timestamp><text deleted='deleted' /></revision>"
+    )
+    assert (page.revision, page.edited, page.model, page.text, page.lack) == (
+        *(3, "2002-01-31T00:00:00Z", "css", "new"),
+        None,
+    )
+
+
+def test_of_revisions_of_one_time_the_later_in_the_dump_counts() -> None:
+    revisions = "".join(
+        f"<revision><id>{number}</id>{time}<text>{number}</text></revision>"
+        for number, time in [(5, "<timestamp>2001</timestamp>"), (4, "<timestamp>2001</timestamp>"), (6, "")]
+    )
+    assert _page(revisions).text == "4"
+    assert _page("<revision><text>a</text></revision><revision><text>b</text></revision>").text == "b"
+
+
+def test_a_text_that_is_missing_is_that_of_the_latest_revision() -> None:
+    page = _page(
+        "<revision><id>3</id><timestamp>2002</timestamp><text deleted='deleted' /></revision>"
+        "<revision><id>9</id><timestamp>2001</timestamp><text>old</text></revision>"
+    )
+    assert (page.revision, page.text) == (3, "")
+    assert page.lack == Absent("The text of 'Owl' was deleted from the wiki.")
+
+
 def test_the_last_revision_counts() -> None:
     page = _page(
         "<revision><id>2</id><timestamp>2001</timestamp><model>css</model><text deleted='deleted' /></revision>"

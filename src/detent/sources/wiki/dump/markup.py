@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 from urllib.parse import urlsplit
 from xml.parsers import expat
 
@@ -79,6 +80,13 @@ class SiteInfo:
         return {name: number for number, name in (self.namespaces or CANONICAL).items() if name}
 
 
+class _Revision(NamedTuple):
+    """What a dump says of a revision, and why it does not have its text."""
+
+    values: Mapping[str, str]
+    lack: Absent | None
+
+
 class Reader:
     """Reads XML and makes pages of it. A message says `file` of it, and `start` of the place where it begins there.
 
@@ -97,6 +105,7 @@ class Reader:
         self._page: dict[str, str] = {}
         self._revision: dict[str, str] = {}
         self._lack: Absent | None = None
+        self._latest = _Revision({}, None)
         self._read: list[tuple[int, Dumped]] = []
         self._offset = 0
         self._last = ""
@@ -213,7 +222,7 @@ class Reader:
 
     def _begin_page(self) -> None:
         self.info.whole = True
-        self._page, self._revision, self._lack = {}, {}, None
+        self._page, self._latest = {}, _Revision({}, None)
         self._offset = self._position()
 
     def _hear(self, characters: str) -> None:
@@ -233,12 +242,19 @@ class Reader:
             self._keep(name, "".join(self._pieces))
             self._leaf, self._size = "", 0
             self._pieces.clear()
+        elif name == "revision" and self._path[-1] == "page":
+            self._end_revision()
         elif name == "page" and self._path[-1] == _ROOT:
             page = self._dumped()
             self._read.append((self._offset, page))
             self._last = page.title
         elif name == "siteinfo":
             self.info.whole = True
+
+    def _end_revision(self) -> None:
+        """Of several revisions the latest counts: an old one that was imported later comes last."""
+        if self._revision.get("timestamp", "") >= self._latest.values.get("timestamp", ""):
+            self._latest = _Revision(self._revision, self._lack)
 
     def _keep(self, name: str, value: str) -> None:
         parent = self._path[-1]
@@ -277,7 +293,8 @@ class Reader:
         raise DumpDamaged(self._file, self._place(), f"<{name}> should be a number and is {value[:50]!r}")
 
     def _dumped(self) -> Dumped:
-        title, text = self._page.get("title", ""), self._revision.get("text", "")
+        title, revision = self._page.get("title", ""), self._latest.values
+        text = revision.get("text", "")
         if not title:
             raise DumpDamaged(self._file, self._place(), "a page has no title")
         redirect, fragment = _target(self._page.get("redirect"), text)
@@ -287,13 +304,13 @@ class Reader:
             self.info.namespace(title) if space is None else self._number(space, "ns"),
             self._number(self._page.get("id"), "id"),
             redirect,
-            self._number(self._revision.get("id"), "id"),
-            self._revision.get("timestamp", ""),
-            self._revision.get("model", "wikitext"),
+            self._number(revision.get("id"), "id"),
+            revision.get("timestamp", ""),
+            revision.get("model", "wikitext"),
             text,
-            _length(text, self._revision.get("bytes", "")),
+            _length(text, revision.get("bytes", "")),
             fragment,
-            self._lack,
+            self._latest.lack,
         )
 
 
