@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from detent.sources.wiki.site import ARTICLES, TEMPLATES
@@ -52,7 +53,13 @@ def use_of(written: str, titles: Titles) -> Use:
     if title is None or title.interwiki or title.namespace not in (ARTICLES, TEMPLATES) or title.told:
         return Use("", False, shown)
     name = title.text if title.namespace == ARTICLES else title.text.partition(":")[2]
-    return Use(name, _INFOBOX.match(name) is not None, shown)
+    return Use(name, _is_infobox(name), shown)
+
+
+@lru_cache(maxsize=4096)
+def _is_infobox(name: str) -> bool:
+    """Looked at once for many pages, as they use the same templates."""
+    return _INFOBOX.match(name) is not None
 
 
 def positional(arguments: str) -> list[str]:
