@@ -40,9 +40,7 @@ async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> 
     for kind, new in _by_kind(found):
         numbers = await _drawn(connection, len(new)) if len(new) > CHUNK else None
         for places in _chunks(new):
-            added += await _insert(
-                connection, kind, [new[place] for place in places], numbers and [numbers[place] for place in places]
-            )
+            added += await _insert(connection, kind, new, places, numbers)
     return added
 
 
@@ -60,10 +58,10 @@ def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[New
 
 
 def _chunks(new: Sequence[NewItem]) -> Iterator[list[int]]:
-    """The places of what is inserted at once: ranges of keys, one after the other, so that concurrent adders never wait
-    in a circle; in each, the order stays in which it was found."""
+    """The places of what is inserted at once, sorted by key, so that concurrent adders never wait in a circle, and what
+    is known is looked up from one end of the index to the other."""
     by_key = sorted(range(len(new)), key=lambda place: new[place].key)
-    return (sorted(by_key[start : start + CHUNK]) for start in range(0, len(new), CHUNK))
+    return (by_key[start : start + CHUNK] for start in range(0, len(new), CHUNK))
 
 
 async def _drawn(connection: Connection, count: int) -> list[int]:
@@ -71,14 +69,18 @@ async def _drawn(connection: Connection, count: int) -> list[int]:
     return [row.id for row in await fetch(connection, "draw_numbers", {"count": count})]
 
 
-async def _insert(connection: Connection, kind: Kind, lines: Sequence[NewItem], numbers: Sequence[int] | None) -> int:
-    """Add items of one kind. What none of them says is not sent."""
+async def _insert(
+    connection: Connection, kind: Kind, new: Sequence[NewItem], places: Sequence[int], numbers: Sequence[int] | None
+) -> int:
+    """Add the items of one kind that have these places. What none of them says is not sent."""
+    lines = [new[place] for place in places]
     parameters = {
         "kind": kind.id,
         "initial": kind.lifecycle.initial,
         "waiting": sorted(kind.lifecycle.waiting),
         "keys": arrays.texts(new.key for new in lines),
-        "numbers": arrays.integers(numbers) if numbers else None,
+        "places": arrays.integers(places),
+        "numbers": arrays.integers(numbers[place] for place in places) if numbers else None,
         "states": arrays.texts(birth_state(kind, new) for new in lines) if any(new.state for new in lines) else None,
         "priorities": arrays.integers(new.priority for new in lines) if any(new.priority for new in lines) else None,
         "hashes": arrays.texts(new.content_hash for new in lines) if any(new.content_hash for new in lines) else None,

@@ -113,16 +113,16 @@ CREATE TABLE nearer (
 CREATE INDEX nearer_item ON nearer (item_id);
 
 -- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
--- more. Without states all begin in the initial one. Numbers are drawn in the order in which keys come, if none are
--- given, since items of one priority are claimed in the order of their numbers; but keys are inserted sorted, so that
--- concurrent adders never wait in a circle. Those that are there are left out beforehand: a conflict with one would wait
--- for whoever moves it, who, if two articles are settled that found each other, waits for this one. A key that somebody
--- else adds at the same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a
--- third more. Each key is looked up once, and mostly in the index alone: articles name hundreds of titles that are
--- known. What is beyond the kind's depth is left out; where at most so many may come to rest, those that are to wait for
--- work are held back.
-CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], numbers bigint[], states text[],
-                          priorities integer[], hashes text[])
+-- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a circle;
+-- if no numbers are given, they are drawn in the order of the places, since items of one priority are claimed in the
+-- order of their numbers. Those that are there are left out beforehand: a conflict with one would wait for whoever moves
+-- it, who, if two articles are settled that found each other, waits for this one. A key that somebody else adds at the
+-- same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more.
+-- Each key is looked up once, and mostly in the index alone: articles name hundreds of titles that are known. What is
+-- beyond the kind's depth is left out; where at most so many may come to rest, those that are to wait for work are
+-- held back.
+CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], places integer[], numbers bigint[],
+                          states text[], priorities integer[], hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     added_count bigint;
@@ -138,8 +138,8 @@ BEGIN
             WITH moment AS MATERIALIZED (SELECT clock() AS now),
             line AS MATERIALIZED (
                 SELECT asked.*, known.id AS known_id, known.priority AS known_priority
-                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, numbers, states, priorities, hashes)
-                     WITH ORDINALITY AS asked (kind_id, key, number, state, priority, hash, position)
+                FROM unnest(array_fill(kind, ARRAY[cardinality(keys)]), keys, places, numbers, states, priorities, hashes)
+                     AS asked (kind_id, key, place, number, state, priority, hash)
                 LEFT JOIN LATERAL (
                     SELECT item.id, item.priority FROM item
                     WHERE item.kind_id = asked.kind_id AND item.key = asked.key LIMIT 1
@@ -154,7 +154,7 @@ BEGIN
                 SELECT coalesce(ordered.number, nextval('item_id_seq')) AS id, ordered.* FROM (
                     SELECT line.* FROM line
                     WHERE line.known_id IS NULL AND coalesce(line.priority <= bounds.depth, true)
-                    ORDER BY line.position
+                    ORDER BY line.place
                 ) AS ordered
             ),
             added AS (

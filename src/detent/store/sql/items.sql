@@ -2,8 +2,8 @@
 
 -- name: add
 -- Adds the items of a kind that are not there yet, and counts them; null if the kind is gone.
-SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(numbers)s, %(states)s, %(priorities)s, %(hashes)s)
-       AS count;
+SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(places)s, %(numbers)s, %(states)s, %(priorities)s,
+                 %(hashes)s) AS count;
 
 -- name: draw_numbers
 -- So many numbers for items, each greater than the one before.
