@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.wiki.server import WikiServer, limited
+from tests.sources.wiki.server import AWAY, WikiServer, limited
 
 import detent
 from detent import Bounds
@@ -115,6 +115,16 @@ def test_the_complete_expansion_workflow(db: detent.Detent, wiki: WikiServer, qu
     }
     sections = query("SELECT key FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Section'")
     assert "Machine Learning#History" in {row.key for row in sections}
+
+
+def test_an_article_is_loaded_also_where_another_one_that_is_claimed_cannot_be(
+    db: detent.Detent, wiki: WikiServer
+) -> None:
+    wiki.broken["Statistics"] = AWAY
+    initialize_seeds(db, ["Statistics"])
+    queue = WorkQueueManager(db)
+    assert len(queue.claim_work()) == 1
+    assert process_article(db, "Machine Learning", client=WikipediaAPIClient(wiki.api)) == (True, None)
 
 
 def test_nothing_is_written_before_the_article_is_advanced(db: detent.Detent, wiki: WikiServer, query: Query) -> None:

@@ -390,6 +390,31 @@ async def test_what_another_name_stands_for_is_not_let_in_beyond_the_target(stor
     assert await claim(store, kind) == []
 
 
+async def test_a_first_breadth_holds_for_workers_that_began_without_one(
+    database: str, store: Store, query: Query
+) -> None:
+    kind = await declared(store, ARTICLE)
+    await add(store, "a")
+    [item] = await claim(store, kind)
+    async with Store(database) as another:
+        await another.bounds.set(await another.kinds.get("web", "Page"), Bounds(5, None, "processed", 1))
+    await store.settle([(item, _finding("b", "c", "d"))])
+    assert [row.key for row in query("SELECT key FROM item ORDER BY key")] == ["a", "b"]
+
+
+async def test_who_settles_another_name_does_not_wait_for_who_moves_what_it_stands_for(
+    store: Store, query: Query, others: psycopg.AsyncConnection[Any]
+) -> None:
+    kind = await declared(store, ARTICLE, most=1, state="processed")
+    await add(store, "az")
+    [item] = await claim(store, kind)
+    await others.execute("SELECT item_id FROM place WHERE not_before = held_back() FOR UPDATE")
+    async with asyncio.timeout(30):
+        await store.settle([(item, Done(alias_of="z", found=[NewItem("z", "Page")], to="loaded"))])
+    await others.commit()
+    assert [found.key for found in await claim(store, kind)] == ["z"]
+
+
 async def test_what_is_as_near_as_its_finder_counts_whatever_the_breadth(store: Store, query: Query) -> None:
     kind = await declared(store, ARTICLE, depth=1, breadth=0)
     await add(store, "a")

@@ -8,6 +8,7 @@ article that nobody has claimed is claimed for the purpose.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from detent.application import Detent
@@ -131,7 +132,8 @@ class ArticleLoader:
         if names or WorkQueueManager.holding(self.conn, self._source, title) is not None:
             return names
         for claimed in WorkQueueManager.to_be_loaded(self.conn, self._source):
-            self.client.answer(claimed)
+            with suppress(DetentError):  # that is told of it when it is loaded itself
+                self.client.answer(claimed)
             if names := self.client.names_of(title):
                 break
         return names

@@ -175,8 +175,7 @@ class Graph:
     async def _found(self, connection: Connection, produced: Produced) -> New:
         """What items found, as far as their kinds' breadths go that are set now, whichever a worker began with."""
         kinds = await self._kinds_of((item, done.found) for item, done in produced)
-        bounded = [kind.id for kind in kinds.values() if kind.bounds.breadth is not None]
-        rows = await fetch(connection, "breadths", {"kinds": bounded}) if bounded else []
+        rows = await fetch(connection, "breadths", {"kinds": [kind.id for kind in kinds.values()]}) if kinds else []
         breadths = {row.id: row.breadth for row in rows}
         return [
             found

@@ -74,12 +74,15 @@ WHERE kind.id = ANY (%(kinds)s::integer[]) AND kind.most IS NOT NULL AND waiting
 ORDER BY kind.id;
 
 -- name: held_back_among
--- Those of some items of a kind, by their keys, that are held back, in the order in which they are named.
+-- Those of some items of a kind, by their keys, that are held back, in the order in which they are named, and locked. Who
+-- asks may hold other places, so it does not wait for those that somebody moves at this moment.
 SELECT item.id FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS asked (key, position)
 CROSS JOIN LATERAL (
     SELECT * FROM item WHERE item.kind_id = %(kind)s AND item.key = asked.key LIMIT 1
 ) AS item
-WHERE item.not_before = held_back() ORDER BY asked.position;
+JOIN place ON place.kind_id = item.kind_id AND place.state = item.state AND place.not_before = item.not_before
+          AND place.priority = item.priority AND place.item_id = item.id
+WHERE item.not_before = held_back() ORDER BY asked.position FOR UPDATE OF place SKIP LOCKED;
 
 -- name: room
 -- How many items of a kind may still be let in, and how many of those that wait in some states are held back: all but
