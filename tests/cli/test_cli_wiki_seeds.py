@@ -40,6 +40,30 @@ def test_a_seed_may_be_the_address_of_its_page(
     assert source["settings"]["seeds"] == ["Barn owl", "Owl"]
 
 
+def test_a_category_that_is_given_as_a_title_is_told_as_such(said: Callable[..., Result], wiki: WikiServer) -> None:
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "category:birdsong").stderr
+    begins = "Category:Birdsong is a category, and no article. Give it as a category, and its articles are taken.\n"
+    assert told.startswith(begins)
+
+
+def test_a_file_that_is_no_list_of_titles_is_told_in_a_few_lines(
+    said: Callable[..., Result], wiki: WikiServer, plain: Path
+) -> None:
+    (plain / "seeds").write_text("".join(f"<page {number}>\n" for number in range(1_030)))
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", "seeds").stderr.splitlines()
+    assert len([line for line in told if line.startswith("<page")]) == 20
+    assert told[20:] == ["1,010 more seeds are none.", "Nothing was added."]
+
+
+@pytest.mark.parametrize("code", ["de_DE", "https://de.wikipedia.org", "de.", ""])
+def test_what_is_no_code_of_a_language_is_refused_without_asking_anyone(
+    said: Callable[..., Result], plain: Path, code: str
+) -> None:
+    result = said("add", "wiki", "birds", "--lang", code, "--seed", "Owl", "--contact", "me@example.org")
+    assert result.returncode == 2
+    assert f"such as de or pt, and {code!r} is none." in result.stderr
+
+
 def test_the_address_of_a_page_elsewhere_is_no_seed(
     said: Callable[..., Result], document: Callable[..., Any], wiki: WikiServer
 ) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _TYPE = "wiki"
 _LANGUAGE = "en"
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_MOST_FAULTS = 20
 _ANOTHER_NAME = "Choose another name."
 _LOADED = "`detent run` loads them."
 _REFRESHED = "`detent run --refresh` takes what is new in it, has changed, or is gone."
@@ -89,7 +92,7 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
     for note in found.notes:
         session.say(note)
     if found.faults:
-        raise DetentError("\n".join([*found.faults, "Nothing was added."]))
+        raise DetentError("\n".join([*_first_of(found.faults), "Nothing was added."]))
     language = await _language(opened, found.language)
 
     def changed(before: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -182,6 +185,9 @@ def _api(before: str | None, given: Mapping[str, Any]) -> str:
 
     if given["api"] and given["lang"]:
         raise click.UsageError("--api and --lang do not go together: each names a wiki.")
+    if given["lang"] is not None and not _CODE.fullmatch(given["lang"]):
+        named = f"--lang takes the code of a language that has a Wikipedia, such as de or pt, and {given['lang']!r}"
+        raise click.UsageError(f"{named} is none.")
     if given["api"] is not None:
         read_address(given["api"])
     wikipedia = WIKIPEDIA.format(language=given["lang"] or _LANGUAGE)
@@ -222,6 +228,12 @@ def _wanted(given: Mapping[str, Any]) -> Wanted:
 
     titles = [*given["seeds"], *(_lines(given["seeds_file"]) if given["seeds_file"] else [])]
     return Wanted(titles, given["category"], given["search"])
+
+
+def _first_of(faults: Sequence[str]) -> Iterator[str]:
+    yield from faults[:_MOST_FAULTS]
+    if len(faults) > _MOST_FAULTS:
+        yield f"{len(faults) - _MOST_FAULTS:,} more seeds are none."
 
 
 def _lines(file: Path) -> Sequence[str]:

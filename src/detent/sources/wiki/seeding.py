@@ -14,7 +14,7 @@ from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import ARTICLES, Site
+from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
 from detent.sources.wiki.slips import great_slips, small_slips
 from detent.sources.wiki.wikitext import parse
 
@@ -22,6 +22,7 @@ MOST_MEMBERS = 100_000
 _SUGGESTED = 5
 _LINKS_LOOKED_AT = 20
 _LOOKING_SECONDS = 1.0
+_AS_CATEGORY = " Give it as a category, and its articles are taken."
 """How long the titles of a dump, which may be millions, are looked through for a suggestion."""
 
 
@@ -41,10 +42,12 @@ class Seeds:
 
 @dataclass(frozen=True)
 class _Fault:
-    """What is wrong with a title, and what may have been meant, where its page tells that."""
+    """What is wrong with a title, and what may have been meant, where its page tells that; or that it is the title of a
+    category, so that no other can have been meant."""
 
     what: str
     meant: Sequence[str] = ()
+    category: bool = False
 
 
 class _Known(NamedTuple):
@@ -78,8 +81,8 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
         known |= _looked_at(await client.fetch(some), site)
     for title in titles:
         if fault := _take(seeds, title, known[title]):
-            near = await _near(client, title, fault.meant)
-            seeds.faults.append(f"{fault.what}{_meant(near, title)}")
+            near = [] if fault.category else await _near(client, title, fault.meant)
+            seeds.faults.append(f"{fault.what}{_AS_CATEGORY if fault.category else _meant(near, title)}")
     for category in wanted.categories:
         members = await _members(seeds, client, category)
         near = await client.suggest_categories(category) if not members else []
@@ -125,7 +128,7 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
         known |= _looked_at(dump.find(some), site)
     for title in titles:
         if fault := _take(seeds, title, known[title]):
-            near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
+            near = [] if fault.category else _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
@@ -174,6 +177,8 @@ def _take(seeds: Seeds, asked: str, known: _Known) -> _Fault | None:
 
 
 def _no_article(page: Page, site: Site) -> _Fault | None:
+    if page.namespace == CATEGORIES:
+        return _Fault(f"{page.title} is a category, and no article.", category=True)
     if page.namespace != ARTICLES:
         return _Fault(f"{page.title} is no article.")
     article = parse(page.text, site)
