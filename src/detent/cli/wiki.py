@@ -106,13 +106,12 @@ async def _add(session: Session, opened: Connected, name: str, given: Mapping[st
 
     written = WikiSettings.of(await sources.reconfigure(name, _TYPE, changed))
     await _tell_workers(opened, name, written)
-    said = [_told(name, written), await _full(opened, name, written.target)]
-    if name in kept and written.dump != WikiSettings.of(kept[name]).dump:
-        said.append(_REFRESHED)
+    newer = name in kept and written.dump != WikiSettings.of(kept[name]).dump
+    if newer:
         await tidy(opened.store, Configured(name, _TYPE, kept[name]))
-    elif said[-1] is None:
-        said.append(_LOADED)
-    session.say(" ".join(filter(None, said)))
+    full = await _full(opened, name, written.target)
+    how = _REFRESHED if newer else _LOADED if full is None else None
+    session.say(" ".join(filter(None, (_told(name, written), full, how))))
 
 
 async def _tell_workers(opened: Connected, name: str, settings: WikiSettings) -> None:

@@ -34,6 +34,7 @@ _PREFERRED: tuple[Callable[[str], bool], ...] = (
 ways, each of them whole, and beside files that have no texts."""
 
 _TEXTS = _PREFERRED[:3]
+"""What has the texts of pages. Of a later day, there may be files without them."""
 
 PAGES_FOR_ONE = 1_000
 """When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
