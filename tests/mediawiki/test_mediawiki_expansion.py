@@ -29,7 +29,7 @@ OTHER_NAMES = {
 NO_ARTICLES = {
     *("Loop 1", "Loop 2", "Turn 1", "Turn 2", "Turn 3", "Itself"),
     *("To nowhere", "To help", "To a category", "To a special page", "To another wiki"),
-    *("Mercury", "Cheese", "Unseen", "Book in a reference", "Link in a caption"),
+    *("Mercury", "/Sky", "Cheese", "Unseen", "Book in a reference", "Link in a caption"),
     *("Link in a template", "Deeper link"),
 }
 

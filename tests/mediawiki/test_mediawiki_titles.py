@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
+from html import unescape
 from itertools import islice
 from unicodedata import normalize
 
@@ -14,6 +16,7 @@ from tests.mediawiki.pages import all_pages
 
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.site import Site
+from detent.sources.wiki.wikitext import parse
 
 SPELLINGS = (
     *(
@@ -41,6 +44,7 @@ SPELLINGS = (
 )
 
 _AT_ONCE = 50
+_TAG = re.compile("<[^>]*>")
 _OTHERWISE = "::"
 """In a link, which is what is read here, the first of two colons is no part of the title. Asked for so, it is none."""
 
@@ -102,6 +106,23 @@ def test_letters_without_capitals_stay_as_they_are(wiki: MediaWiki, sites: dict[
 
 def test_whatever_is_put_together_is_what_the_wiki_makes_of_it(wiki: MediaWiki, sites: dict[str, Site]) -> None:
     assert _differences(wiki, sites["api"], list(islice(_put_together(random.Random(8)), 1000))) == {}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("[[/a]]", "[[/a/]]", "[[ /a b// ]]s", "[[/a#b]]", "[[/a/#b|c]]", "[[a/b]]", "[[/a/../b]]", "[[//a]]"),
+        *("[[../]]", "[[../#b]]", "[[../a]]s", "[[../a/]]", "[[../ a /|c]]", "[[../../]]", "[[../../a/]]"),
+        *("[[../../../]]", "[[..]]", "[[../..]]", "[[a/../b]]", "[[./a]]"),
+    ],
+)
+def test_a_link_that_is_relative_leads_where_the_wiki_says(wiki: MediaWiki, written: str) -> None:
+    page = "User:Owl/Food/Mice"
+    told = wiki.ask(action="parse", title=page, text=written, prop="links|text", disablelimitreport="1")["parse"]
+    article = parse(written, Site(subpages=True), page)
+    assert [link.title.text for link in article.links] == [link["title"] for link in told["links"]]
+    if article.links:
+        assert article.sections[0].text == unescape(_TAG.sub("", told["text"])).strip()
 
 
 def _put_together(chance: random.Random) -> Iterator[str]:

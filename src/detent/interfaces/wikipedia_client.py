@@ -92,7 +92,7 @@ class WikipediaAPIClient:
         page = _page(answer)
         if page is None:
             raise ArticleNotFound(answer.reason if isinstance(answer, Absent) else f"There is no article {title!r}.")
-        article = parse(page.text, self.site())
+        article = parse(page.text, self.site(), page.title)
         return WikipediaArticle(
             page.title,
             page.id,

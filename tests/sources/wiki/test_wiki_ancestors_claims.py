@@ -253,10 +253,10 @@ DEADLY = """
 import os, signal
 from detent.sources.wiki import handling
 parse = handling.parse
-def parse_or_die(text, site):
+def parse_or_die(text, site, page):
     if "deadly" in text:
         os.kill(os.getpid(), signal.SIGKILL)
-    return parse(text, site)
+    return parse(text, site, page)
 handling.parse = parse_or_die
 """
 

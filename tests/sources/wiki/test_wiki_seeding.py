@@ -34,11 +34,11 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     calls: list[str] = []
     left = _pages()
 
-    def counted(text: str, site: Any) -> Any:
+    def counted(text: str, site: Any, page: str) -> Any:
         calls.append("")
         if len(calls) % 10 == 0:
             counts.append(_pages() - left)
-        return wikitext.parse(text, site)
+        return wikitext.parse(text, site, page)
 
     monkeypatch.setattr(seeding, "parse", counted)
     return counts

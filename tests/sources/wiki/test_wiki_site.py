@@ -83,3 +83,10 @@ def test_where_a_wiki_tells_of_no_namespace_users_and_messages_have_capitals() -
     site = Site.of({"general": {"case": "case-sensitive"}})
     found = [site.title(written) for written in ("owl", "help:a", "user talk:ann", "mediawiki:b")]
     assert [title and title.text for title in found] == ["owl", "Help:a", "User talk:Ann", "MediaWiki:B"]
+
+
+@pytest.mark.parametrize(("told", "subpages"), [({"subpages": True}, True), ({"subpages": ""}, True), ({}, False)])
+def test_whether_articles_have_subpages_is_what_the_wiki_says_of_them(told: dict[str, object], subpages: bool) -> None:
+    others = {"1": {"id": 1, "subpages": True}, "2": {"id": 2}}
+    assert Site.of({"namespaces": {"0": {"id": 0, **told}, **others}}).subpages is subpages
+    assert Site.of({}).subpages is False

@@ -61,7 +61,8 @@ def test_a_link_in_a_heading_that_is_none_of_the_page_is_in_the_section_around_i
         ("{{unclosed [[a|b {{c}}]] [[d]]", ["A", "D"]),
         ("[[a<ref>b</ref>|c]]", []),
         ("[[a{{!}}b]]", ["A"]),
-        ("[[/b]] [[../c]] [[#d]] [[]] [[|a]] [[a<b]] [[a[b]] [[http://a.org]] [[ ]]", []),
+        ("[[../c]] [[#d]] [[]] [[|a]] [[a<b]] [[a[b]] [[http://a.org]] [[//a.org]] [[ ]]", []),
+        ("[[/b]] [[/c/]] [[d/e]]", ["/b", "/c/", "D/e"]),
         ("[[a#b]] [[c_d]] [[ e  f ]] [[AT&amp;T]] [[g%20h]] [[ß]]", ["A", "C d", "E f", "AT&T", "G h", "ß"]),
         ("[[Help:a]] [[:Category:b]] [[:File:c.jpg]]", ["Help:A", "Category:B", "File:C.jpg"]),
         ("[[Media:d.jpg]] [[talk:e]]", ["Media:D.jpg", "Talk:E"]),
@@ -69,6 +70,41 @@ def test_a_link_in_a_heading_that_is_none_of_the_page_is_in_the_section_around_i
 )
 def test_what_is_a_link(written: str, found: list[str]) -> None:
     assert linked(written) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "leads_to", "seen"),
+    [
+        ("[[/a]]", "Owl/Food/a", "/a"),
+        ("[[/a/]]", "Owl/Food/a", "a"),
+        ("[[ /a b// ]]s", "Owl/Food/a b", "a bs"),
+        ("[[/]]", "Owl/Food/", ""),
+        ("[[/a#b|c]]", "Owl/Food/a", "c"),
+        ("[[../]]", "Owl", "Owl"),
+        ("[[../#b]]", "Owl", "Owl#b"),
+        ("[[../a]]s", "Owl/a", "Owl/as"),
+        ("[[../a/]]", "Owl/a", "a"),
+        ("[[../a/#b|c]]", "Owl/a", "c"),
+        ("[[../../a]]", None, "../../a"),
+        ("[[..]]", None, ".."),
+        ("[[a/../b]]", None, "a/../b"),
+        ("[[b/c]]", "B/c", "b/c"),
+    ],
+)
+def test_a_link_may_be_relative_where_articles_have_subpages(written: str, leads_to: str | None, seen: str) -> None:
+    article = parse(written, Site(subpages=True), "Owl/Food")
+    assert [link.title.text for link in article.links] == ([leads_to] if leads_to else [])
+    assert article.sections[0].text == seen
+
+
+def test_no_link_is_relative_where_articles_have_no_subpages() -> None:
+    article = parse("[[/a]] [[../b]]", Site(), "Owl/Food")
+    assert [link.title.text for link in article.links] == ["/a"]
+    assert article.sections[0].text == "/a ../b"
+
+
+def test_a_redirect_is_never_relative() -> None:
+    assert parse("#REDIRECT [[/a]]", Site(subpages=True), "Owl").redirect == Title("/a")
 
 
 def test_a_fragment_is_told() -> None:
@@ -209,5 +245,5 @@ def test_switches_are_words_between_underscores() -> None:
 def test_the_short_way_to_a_title_leads_to_that_of_the_site(written: str, keeping: frozenset[int], prefix: str) -> None:
     site = Site(interwikis=frozenset({"de"}), case_sensitive=keeping)
     title = Titles(site).of(prefix + written)
-    if title is not None or not (prefix + written).lstrip().startswith("/"):
+    if title is not None or not (prefix + written).lstrip().startswith("//"):
         assert title == site.title(prefix + written)

@@ -87,7 +87,7 @@ def links_in(text: str, site: Site) -> Counter[str]:
     found: Counter[str] = Counter()
     for written in _LINK.findall(_UNREAD.sub("", text)):
         title = site.title(written)
-        if title is None or written.lstrip().startswith("/") or "://" in written:
+        if title is None or written.lstrip().startswith("//") or "://" in written:
             continue
         if title.namespace not in (FILES, CATEGORIES) or title.told:
             found[title.text] += 1

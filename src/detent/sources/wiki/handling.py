@@ -69,7 +69,7 @@ class Articles:
             return _no_article(f"{page.title} is no article.", str(page.revision))
         if page.model != "wikitext":
             return _no_article(f"{page.title} is written in {page.model}, not in wikitext.", str(page.revision))
-        article = parse(page.text, site)
+        article = parse(page.text, site, page.title)
         if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
             return _no_article(f"{page.title} is a disambiguation page.", str(page.revision))
         if self._hidden is not None:

@@ -21,8 +21,8 @@ from detent.sources.wiki.wikitext import parse
 MOST_MEMBERS = 100_000
 _SUGGESTED = 5
 _LINKS_LOOKED_AT = 20
-_LOOKING_SECONDS = 1.0
 _AS_CATEGORY = " Give it as a category, and its articles are taken."
+_LOOKING_SECONDS = 1.0
 """How long the titles of a dump, which may be millions, are looked through for a suggestion."""
 
 
@@ -181,7 +181,7 @@ def _no_article(page: Page, site: Site) -> _Fault | None:
         return _Fault(f"{page.title} is a category, and no article.", category=True)
     if page.namespace != ARTICLES:
         return _Fault(f"{page.title} is no article.")
-    article = parse(page.text, site)
+    article = parse(page.text, site, page.title)
     if page.disambiguation or (page.disambiguation is None and tells_apart(page.title, article)):
         linked = [link.title.text for link in article.links if link.title.namespace == ARTICLES]
         return _Fault(f"{page.title} is a disambiguation page.", linked[:TITLES_AT_ONCE])

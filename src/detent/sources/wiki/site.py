@@ -73,7 +73,8 @@ class Site:
     """A wiki as far as its titles go. `names` are all names of its namespaces with their numbers; `own_names` the one
     of each that titles are written with. `interwikis` are the prefixes that lead to other wikis, `case_sensitive` the
     namespaces in which a title may begin with a small letter. `language` is the code of the one it is written in,
-    `addresses` the pattern of those of its pages; "" where it does not tell."""
+    `addresses` the pattern of those of its pages; "" where it does not tell. `subpages` says whether articles have
+    some, so that a link may be relative to the page that it stands on."""
 
     own_names: Mapping[int, str] = field(default_factory=lambda: dict(CANONICAL))
     names: Mapping[str, int] = field(default_factory=dict)
@@ -82,6 +83,7 @@ class Site:
     redirect_words: tuple[str, ...] = ("#REDIRECT",)
     language: str = ""
     addresses: str = ""
+    subpages: bool = False
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Self:
@@ -102,6 +104,7 @@ class Site:
             tuple(words[0]["aliases"]) if words else ("#REDIRECT",),
             str(general.get("lang", "")),
             pattern(*(str(general.get(name, "")) for name in ("base", "server", "articlepath"))),
+            any(int(each["id"]) == ARTICLES and each.get("subpages", False) is not False for each in spaces),
         )
 
     def title(self, written: str) -> Title | None:

@@ -159,8 +159,10 @@ class Reader:
 
     def _link(self, target: str, label: str | None, trail: str, place: int) -> str:
         """Note a link, and tell what is seen of it."""
+        if way := self._titles.way(target):
+            target = way.title
         title = self._titles.of(target)
-        words = _words(target, label) + trail
+        words = _words(way.words if way else target, label) + trail
         if title is None:
             return words
         if title.namespace and not title.told:

@@ -22,13 +22,13 @@ _EMPTY_LINES = re.compile(r"\n\n\n+")
 _TARGET = re.compile(r"\s*+:?\s*+\[\[([^\[\]{}|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]")
 
 
-def parse(text: str, site: Site) -> Article:
-    """What a page says, and where it leads."""
+def parse(text: str, site: Site, page: str = "") -> Article:
+    """What a page says, and where it leads. Links may be relative to its title."""
     text, shown = set_aside(cleaned(text))
     text = chosen(text, site.language)
-    titles = Titles(site)
     target, text = _redirect(text, site)
     text, switches = without_switches(text)
+    titles = Titles(site, page)
     reader = Reader(titles)
     seen = reader.read(f"\n{text}")
     found = reader.found

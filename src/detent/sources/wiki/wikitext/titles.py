@@ -6,6 +6,7 @@ import re
 from unicodedata import is_normalized
 
 from detent.sources.wiki.site import ARTICLES, Site, Title
+from detent.sources.wiki.wikitext.relative import Way, way
 
 LONGEST = 1_000
 """Characters that a title may be written with: 255 bytes, each of which may be an entity, and a fragment."""
@@ -17,23 +18,31 @@ _UNUSUAL = re.compile(
     "[\0-\x1f#%&/:<>[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200a\u200e\u200f\u2028-\u202f\u205f\u3000\ufffd\ud800-\udfff]"
 )
 _CONTROL = re.compile("[\0-\x1f]")
-_ELSEWHERE = re.compile(r"\s*(?:/|[A-Za-z]{1,10}://)")
+_ELSEWHERE = re.compile(r"\s*(?://|[A-Za-z]{1,10}://)")
+_MAY_BE_RELATIVE = re.compile(r"\s*(?:/|\.\./)")
 
 
 class Titles:
-    """Titles as the site has them, each found once."""
+    """Titles as the site has them, each found once, and the titles that links on this page lead to."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, page: str = "") -> None:
         self._site = site
+        self._page = page
         self._known: dict[str, Title | None] = {}
 
     def of(self, written: str) -> Title | None:
-        """The title that is written so; None if it is none, or relative to the page that it stands on."""
+        """The title that is written so; None if it is none, or an address."""
         try:
             return self._known[written]
         except KeyError:
             title = self._known[written] = self._found(written)
             return title
+
+    def way(self, written: str) -> Way | None:
+        """Where a link leads that is relative to the page; None for any other."""
+        if not self._site.subpages or not _MAY_BE_RELATIVE.match(written) or _ELSEWHERE.match(written):
+            return None
+        return way(written, self._page)
 
     def _found(self, written: str) -> Title | None:
         if _is_ordinary(written):
