@@ -18,6 +18,9 @@ from detent.store.reservations import Reservations
 
 Query = Callable[..., list[Any]]
 
+RESERVED = """
+FROM pg_locks JOIN pg_database ON oid = database WHERE locktype = 'advisory' AND datname = current_database()
+"""
 ONE, TWO, THREE = (uuid4() for _ in range(3))
 
 
@@ -44,7 +47,23 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, error: psycopg.Error) -> None:
 
 
 async def cut(query: Query) -> None:
-    query("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()")
+    """End all connections that have reserved something."""
+    query(f"SELECT pg_terminate_backend(pid) {RESERVED}")
+    await nothing_reserved(query)
+
+
+async def nothing_reserved(query: Query) -> None:
+    """Wait until the server has let go of what a connection had that is closed, which takes it a while."""
+    async with asyncio.timeout(30):
+        while is_any_held(query):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+def is_any_held(query: Query) -> bool:
+    try:
+        return bool(query(f"SELECT {RESERVED}"))
+    except psycopg.errors.OutOfMemory:
+        return True
 
 
 async def test_what_one_process_has_reserved_no_other_gets_until_it_is_done(store: Store) -> None:
@@ -87,13 +106,14 @@ async def test_a_server_without_room_for_locks_is_done_without_and_keeps_none(
         await first.take([THREE])
         fail_once(monkeypatch, psycopg.errors.OutOfMemory("out of shared memory"))
         assert await first.take([ONE, TWO]) == {ONE, TWO}
+        await nothing_reserved(query)
         assert await second.take([ONE, TWO, THREE]) == {ONE, TWO, THREE}
         assert await first.take([ONE]) == set()
 
 
 @pytest.mark.parametrize("verb", ["take", "flush"])
 async def test_an_error_that_passes_is_told_as_one_and_leaves_nothing_reserved(
-    store: Store, verb: str, monkeypatch: pytest.MonkeyPatch
+    store: Store, query: Query, verb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with two(store) as (first, second):
         await first.take([ONE])
@@ -101,15 +121,8 @@ async def test_an_error_that_passes_is_told_as_one_and_leaves_nothing_reserved(
         fail_once(monkeypatch, psycopg.errors.QueryCanceled("statement timeout"))
         with pytest.raises(DatabaseBusy):
             await (first.take([TWO]) if verb == "take" else first.flush())
+        await nothing_reserved(query)
         assert await second.take([ONE, TWO]) == {ONE, TWO}
-
-
-def is_any_held(query: Query) -> bool:
-    held = "SELECT FROM pg_locks JOIN pg_database ON oid = database WHERE locktype = 'advisory'"
-    try:
-        return bool(query(held + " AND datname = current_database()"))
-    except psycopg.errors.OutOfMemory:
-        return True
 
 
 async def test_a_server_that_really_has_no_room_for_so_many_locks(store: Store, query: Query) -> None:
@@ -119,7 +132,5 @@ async def test_a_server_that_really_has_no_room_for_so_many_locks(store: Store, 
     many: list[UUID] = [uuid4() for _ in range(4 * row.locks * (most.connections + 20))]
     async with two(store) as (first, second):
         assert await first.take(many) == set(many)
-        async with asyncio.timeout(30):
-            while is_any_held(query):  # noqa: ASYNC110  the server takes a while to let go of so many
-                await asyncio.sleep(0.05)
+        await nothing_reserved(query)
         assert await second.take(many[:10]) == set(many[:10])
