@@ -49,10 +49,10 @@ def test_a_category_that_is_given_as_a_title_is_told_as_such(said: Callable[...,
 def test_a_file_that_is_no_list_of_titles_is_told_in_a_few_lines(
     said: Callable[..., Result], wiki: WikiServer, plain: Path
 ) -> None:
-    (plain / "seeds").write_text("".join(f"<page {number}>\n" for number in range(1_030)))
+    (plain / "seeds").write_text("".join(f"<page {number}>{'x' * number * 10}\n" for number in range(1_030)))
     told = said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", "seeds").stderr.splitlines()
     assert len([line for line in told if line.startswith("<page")]) == 20
-    assert told[20:] == ["1,010 more seeds are none.", "Nothing was added."]
+    assert told[20:] == ["And 1,010 more.", "Nothing was added."]
 
 
 @pytest.mark.parametrize("code", ["de_DE", "https://de.wikipedia.org", "de.", ""])

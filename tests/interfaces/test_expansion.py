@@ -127,6 +127,24 @@ def test_an_article_is_loaded_also_where_another_one_that_is_claimed_cannot_be(
     assert process_article(db, "Machine Learning", client=WikipediaAPIClient(wiki.api)) == (True, None)
 
 
+def test_what_is_claimed_is_asked_for_together_when_another_article_is_loaded(
+    db: detent.Detent, wiki: WikiServer
+) -> None:
+    for number in range(60):
+        wiki.edit(f"Page {number}", "Text.")
+    initialize_seeds(db, [f"Page {number}" for number in range(60)])
+    queue = WorkQueueManager(db)
+    assert len(queue.claim_work(batch_size=60)) == 60
+    client = WikipediaAPIClient(wiki.api)
+    loader = ArticleLoader(db, client)
+    client.site()
+    wiki.requests.clear()
+    assert loader.load_article("Statistics") == (True, None)
+    assert len(wiki.requests) == 3
+    assert loader.load_article("Page 7") == (True, None)
+    assert len(wiki.requests) == 3
+
+
 def test_nothing_is_written_before_the_article_is_advanced(db: detent.Detent, wiki: WikiServer, query: Query) -> None:
     initialize_seeds(db, ["Statistics"])
     queue = WorkQueueManager(db)

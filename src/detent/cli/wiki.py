@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _TYPE = "wiki"
 _LANGUAGE = "en"
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
-_MOST_FAULTS = 20
 _ANOTHER_NAME = "Choose another name."
 _LOADED = "`detent run` loads them."
 _REFRESHED = "`detent run --refresh` takes what is new in it, has changed, or is gone."
@@ -230,9 +229,11 @@ def _wanted(given: Mapping[str, Any]) -> Wanted:
 
 
 def _first_of(faults: Sequence[str]) -> Iterator[str]:
-    yield from faults[:_MOST_FAULTS]
-    if len(faults) > _MOST_FAULTS:
-        yield f"{len(faults) - _MOST_FAULTS:,} more seeds are none."
+    from detent.sources.wiki.seeding import MOST_TOLD
+
+    yield from faults[:MOST_TOLD]
+    if len(faults) > MOST_TOLD:
+        yield f"And {len(faults) - MOST_TOLD:,} more."
 
 
 def _lines(file: Path) -> Sequence[str]:

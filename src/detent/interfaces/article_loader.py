@@ -18,6 +18,7 @@ from detent.interfaces.work_queue_manager import LABEL, WorkQueueManager
 from detent.knowledge import Done, Failed, Item, NewItem, Reference
 from detent.lifecycle import ARTICLE, PASSAGE, Event
 from detent.sources.wiki import nodes
+from detent.sources.wiki.client import TITLES_AT_ONCE
 from detent.sources.wiki.following import is_followed
 from detent.sources.wiki.handling import Articles
 from detent.sources.wiki.pages import Moved
@@ -131,9 +132,10 @@ class ArticleLoader:
         names = self.client.names_of(title)
         if names or WorkQueueManager.holding(self.conn, self._source, title) is not None:
             return names
-        for claimed in WorkQueueManager.to_be_loaded(self.conn, self._source):
-            with suppress(DetentError):  # that is told of it when it is loaded itself
-                self.client.answer(claimed)
+        claimed = WorkQueueManager.to_be_loaded(self.conn, self._source)
+        for start in range(0, len(claimed), TITLES_AT_ONCE):
+            with suppress(DetentError):  # that is told of what is claimed when it is loaded itself
+                self.client.answers(claimed[start : start + TITLES_AT_ONCE])
             if names := self.client.names_of(title):
                 break
         return names

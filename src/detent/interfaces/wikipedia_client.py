@@ -14,7 +14,7 @@ from detent.application import Detent
 from detent.errors import DetentError
 from detent.knowledge import Wait
 from detent.sources import pace
-from detent.sources.wiki.client import Client, read_address
+from detent.sources.wiki.client import Client, WikiFailed, read_address
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
@@ -106,12 +106,23 @@ class WikipediaAPIClient:
 
     def answer(self, title: str) -> Answer:
         """What the wiki says to a title, or said a short while ago."""
-        kept = self._known.get(title)
-        if kept is not None and time.monotonic() - kept.at < self._keep_seconds:
-            return kept.answer
-        answer = _done(self._asked(title))
-        self._keep(title, answer)
-        return answer
+        return self.answers([title])[title]
+
+    def answers(self, titles: Sequence[str]) -> dict[str, Answer]:
+        """What the wiki says to some titles, or said a short while ago. All others are asked for together."""
+        fresh = time.monotonic() - self._keep_seconds
+        kept = {title: self._known[title] for title in titles if title in self._known}
+        known = {title: answer for title, (answer, at) in kept.items() if at > fresh}
+        asked = [title for title in titles if title not in known]
+        if asked:
+            try:
+                told = _done(self._asked(asked))
+            except WikiFailed as error:
+                self._keep(error.answered)
+                raise
+            self._keep(told)
+            known |= told
+        return known
 
     def names_of(self, title: str) -> list[str]:
         """The other titles that led to this article when they were asked for."""
@@ -124,23 +135,21 @@ class WikipediaAPIClient:
     def site(self) -> Site:
         """How the wiki spells titles."""
         if self._site is None:
-            _done(self._asked(None))
+            _done(self._asked([]))
         return self._site or Site()
 
-    async def _asked(self, title: str | None) -> Answer:
+    async def _asked(self, titles: Sequence[str]) -> dict[str, Answer]:
         if self._db is not None:
             pace.keep(_SharedPace(self._db))
         async with client_of(self._settings, self._agent) as client:
             if self._last is not None:
                 client.remember(self._last)
             self._last, self._site = client, await client.site()
-            return (await client.fetch([title]))[title] if title is not None else Absent("")
+            return await client.fetch(titles) if titles else {}
 
-    def _keep(self, title: str, answer: Answer) -> None:
-        told = {title: answer}
-        if isinstance(answer, Moved) and answer.page is not None:
-            told[answer.page.title] = answer.page
-        for name, each in told.items():
+    def _keep(self, told: Mapping[str, Answer]) -> None:
+        led_to = [each.page for each in told.values() if isinstance(each, Moved) and each.page is not None]
+        for name, each in {**told, **{page.title: page for page in led_to}}.items():
             self._known[name] = _Kept(each, time.monotonic())
             self._known.move_to_end(name)
         while len(self._known) > _KEPT:

@@ -257,6 +257,17 @@ async def test_a_long_list_of_titles_is_posted_and_a_short_one_is_not(wiki: Wiki
     assert wiki.requests[0].headers["Promise-Non-Write-API-Action"] == "true"
 
 
+async def test_words_that_are_too_many_for_an_address_are_posted(wiki: WikiServer, client: Client) -> None:
+    await client.search("fox " * 30_000, 5)
+    assert [each.method for each in wiki.requests] == ["POST"]
+
+
+async def test_what_is_too_long_for_a_title_is_not_asked_for(wiki: WikiServer, client: Client) -> None:
+    answers = await client.fetch(["x" * 70_000, "Cat"])
+    assert answers["x" * 70_000] == Absent("No title is so long.", Trouble.REJECTED)
+    assert wiki.requests[-1].parameters["titles"] == "Cat"
+
+
 async def test_the_manners_of_a_request(wiki: WikiServer, client: Client) -> None:
     await client.fetch(["Cat"])
     asked = wiki.requests[0]

@@ -240,19 +240,25 @@ def test_of_a_wiki_that_is_there_in_several_ways_one_is_taken(tmp_path: Path, ca
     assert len(list(Dump(tmp_path, cache).titles())) == len(PAGES)
 
 
-def test_of_several_days_the_latest_is_taken(tmp_path: Path, cache: Path) -> None:
-    for day in ("20250101", "20260101", "20251231"):
-        for part in (1, 2):
-            pages = [DumpedPage(f"Page {part}", f"As of {day}.")]
-            (tmp_path / f"owlwiki-{day}-pages-articles{part}.xml").write_bytes(dumps.xml(pages))
-    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["As of 20260101."] * 2
+@pytest.mark.parametrize("later", ["20260201", "latest"])
+def test_while_parts_of_another_day_are_there_nothing_is_read(tmp_path: Path, cache: Path, later: str) -> None:
+    for part in (1, 2):
+        pages = [DumpedPage(f"Page {part}", "It is old.")]
+        (tmp_path / f"owlwiki-20260101-pages-articles{part}.xml").write_bytes(dumps.xml(pages))
+    dump = Dump(tmp_path, cache)
+    assert len(dump.standing(["Page 1", "Page 2"])) == 2
+    newer = tmp_path / f"owlwiki-{later}-pages-articles1.xml"
+    newer.write_bytes(dumps.xml([DumpedPage("Page 1", "It is new.")]))
+    with pytest.raises(DumpMissing, match=f"owlwiki of several days: 20260101, {later}. Leave those of one"):
+        dump.standing(["Page 1", "Page 2"])
+    newer.unlink()
+    assert [page.text for page in dump.pages()] == ["It is old."] * 2
 
 
-def test_a_later_day_without_texts_is_not_taken(tmp_path: Path, cache: Path) -> None:
-    for name, text in [("20250101-pages-meta-current", "old"), ("20260101-pages-meta-history", "new")]:
+def test_another_day_without_texts_does_no_harm(tmp_path: Path, cache: Path) -> None:
+    for name, text in [("20260101-pages-meta-history", "Hoo."), ("20260301-stub-articles", "")]:
         (tmp_path / f"owlwiki-{name}.xml").write_bytes(dumps.xml([DumpedPage("Owl", text)]))
-    (tmp_path / "owlwiki-20260301-stub-articles.xml").write_bytes(dumps.xml([DumpedPage("Owl", "")]))
-    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["new"]
+    assert [page.text for page in Dump(tmp_path, cache).pages()] == ["Hoo."]
 
 
 def test_the_latest_revisions_are_taken_before_all_revisions(tmp_path: Path, cache: Path) -> None:

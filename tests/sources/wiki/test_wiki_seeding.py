@@ -17,7 +17,8 @@ from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.dump.recent import Recent
 from detent.sources.wiki.pages import Page
-from detent.sources.wiki.seeding import Seeds, Wanted
+from detent.sources.wiki.seeding import MOST_TOLD, Seeds, Wanted
+from detent.sources.wiki.site import LONGEST_WRITTEN
 
 TITLES = [f"Owl {number}" for number in range(5 * TITLES_AT_ONCE)]
 PAGES = {title: f"It hunts. [[{title} nest]]" for title in TITLES}
@@ -110,6 +111,32 @@ async def test_a_fault_of_one_seed_is_told_in_its_place(wiki: WikiServer, dump: 
         assert list(seeds.titles) == TITLES
         [fault] = seeds.faults
         assert fault.startswith("Lark: ")
+
+
+async def test_what_may_have_been_meant_is_asked_for_the_first_few_faults_only(wiki: WikiServer) -> None:
+    asked: list[int] = []
+    for number in (MOST_TOLD, 5 * MOST_TOLD):
+        seeds = await from_wiki(wiki, *(f"Lark {each}" for each in range(number)))
+        assert len(seeds.faults) == number
+        asked.append(len(wiki.requests))
+        wiki.requests.clear()
+    fetched = 2 * 4 * MOST_TOLD / TITLES_AT_ONCE
+    assert asked[1] - asked[0] <= fetched
+
+
+async def test_a_fault_that_is_given_twice_is_told_once(wiki: WikiServer, dump: Dump) -> None:
+    for seeds in (await from_wiki(wiki, "Lark", "Lark"), seeding.from_dump(dump, Wanted(["Lark", "Lark"]))):
+        assert len(seeds.faults) == 1
+
+
+@pytest.mark.parametrize("length", [300, LONGEST_WRITTEN, 100_000])
+async def test_what_is_too_long_for_a_title_is_no_seed_and_nothing_is_near_it(
+    wiki: WikiServer, dump: Dump, monkeypatch: pytest.MonkeyPatch, length: int
+) -> None:
+    monkeypatch.setattr(seeding, "small_slips", lambda title: pytest.fail("what is near it was looked for"))
+    for seeds in (await from_wiki(wiki, "x" * length), seeding.from_dump(dump, Wanted(["x" * length]))):
+        [fault] = seeds.faults
+        assert fault.startswith(f"{'x' * 100}…: ")
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,16 @@ from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
+from detent.sources.wiki.site import ARTICLES, CATEGORIES, LONGEST_TITLE, Site
 from detent.sources.wiki.slips import great_slips, small_slips
 from detent.sources.wiki.wikitext import parse
 
 MOST_MEMBERS = 100_000
+MOST_TOLD = 20
+"""Seeds that are none, of which it is told what is wrong with them, and found out what may have been meant."""
+
 _SUGGESTED = 5
+_LONGEST_SHOWN = 100
 _LINKS_LOOKED_AT = 20
 _AS_CATEGORY = " Give it as a category, and its articles are taken."
 _LOOKING_SECONDS = 1.0
@@ -77,11 +81,11 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     seeds = Seeds(language=site.language)
     titles = _titles(seeds, wanted.titles, (site.host, client.host), site)
     known: dict[str, _Known] = {}
-    for some in _portions(list(dict.fromkeys(titles))):
+    for some in _portions(titles):
         known |= _looked_at(await client.fetch(some), site)
     for title in titles:
         if fault := _take(seeds, title, known[title]):
-            near = [] if fault.category else await _near(client, title, fault.meant)
+            near = await _near(client, title, fault.meant) if _is_explained(seeds, title, fault) else []
             seeds.faults.append(f"{fault.what}{_AS_CATEGORY if fault.category else _meant(near, title)}")
     for category in wanted.categories:
         members = await _members(seeds, client, category)
@@ -90,6 +94,11 @@ async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
     for words in wanted.searches:
         _take_found(seeds, await client.search(words, wanted.most_found), f"Nothing was found by {words!r}.")
     return seeds
+
+
+def _is_explained(seeds: Seeds, title: str, fault: _Fault) -> bool:
+    """Whether it is found out what may have been meant by a title. Of one that is too long, nothing was."""
+    return len(seeds.faults) < MOST_TOLD and not fault.category and len(title) <= LONGEST_TITLE
 
 
 async def _near(client: Client, title: str, meant: Sequence[str]) -> list[str]:
@@ -128,7 +137,9 @@ def from_dump(dump: Dump, wanted: Wanted) -> Seeds:
         known |= _looked_at(dump.find(some), site)
     for title in titles:
         if fault := _take(seeds, title, known[title]):
-            near = [] if fault.category else _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
+            near: list[str] = []
+            if _is_explained(seeds, title, fault):
+                near = _there(fault.meant[:_LINKS_LOOKED_AT], dump) or _near_in(dump, title)
             seeds.faults.append(f"{fault.what}{_meant(near, title)}")
     return seeds
 
@@ -145,7 +156,7 @@ def _titles(seeds: Seeds, written: Sequence[str], hosts: Sequence[str], site: Si
             where = f"no address of a page of {known[0]}" if known else "an address"
             such = f", such as {' '.join(title.split('_'))!r}" if title else ""
             seeds.faults.append(f"{each} is {where}. A seed is a title{such}.")
-    return found
+    return list(dict.fromkeys(found))
 
 
 def _portions(titles: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -161,10 +172,16 @@ def _looked_at(answers: Mapping[str, Answer], site: Site) -> dict[str, _Known]:
 def _known(asked: str, answer: Answer, site: Site) -> _Known:
     page = answer.page if isinstance(answer, Moved) else answer
     if isinstance(page, Absent):
-        return _Known(asked, fault=_Fault(f"{asked if asked.strip() else repr(asked)}: {page.reason.rstrip('.')}."))
+        return _Known(asked, fault=_Fault(f"{_shown(asked)}: {page.reason.rstrip('.')}."))
     title = page.title if isinstance(page, Page) else answer.title if isinstance(answer, Moved) else asked
     fault = _no_article(page, site) if isinstance(page, Page) else None
     return _Known(title, isinstance(answer, Moved), fault)
+
+
+def _shown(asked: str) -> str:
+    if len(asked) > _LONGEST_SHOWN:
+        return f"{asked[:_LONGEST_SHOWN]}\N{HORIZONTAL ELLIPSIS}"
+    return asked if asked.strip() else repr(asked)
 
 
 def _take(seeds: Seeds, asked: str, known: _Known) -> _Fault | None:

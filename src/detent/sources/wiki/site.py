@@ -42,7 +42,12 @@ CANONICAL = {
 
 _ALWAYS_CAPITALISED = {-1, 2, 3, 8, 9}
 _ALIASES = {"Image": 6, "Image talk": 7}
-_LONGEST_TITLE = 255
+LONGEST_TITLE = 255
+"""Bytes of a title, without the name of its namespace."""
+
+LONGEST_WRITTEN = 1_000
+"""Characters that a title may be written with: each of its bytes may be an entity, and a fragment may follow."""
+
 _SPACES = re.compile("[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e]")
 _FORBIDDEN = re.compile(
@@ -144,7 +149,7 @@ class Site:
             return True
         if _FORBIDDEN.search(name) or _DOTS.fullmatch(name):
             return True
-        return len(name.encode()) > _LONGEST_TITLE
+        return len(name.encode()) > LONGEST_TITLE
 
     def namespace(self, name: str) -> int | None:
         """The number of the namespace that has this name, in any of its spellings."""

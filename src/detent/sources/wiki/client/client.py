@@ -23,7 +23,7 @@ from detent.sources.wiki.client.reading import (
     read_site,
 )
 from detent.sources.wiki.pages import Absent, Answer
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, Site
+from detent.sources.wiki.site import ARTICLES, CATEGORIES, LONGEST_WRITTEN, Site
 
 Told = TypeVar("Told")
 
@@ -324,9 +324,12 @@ def _sendable(text: str) -> str:
 
 
 def _unaskable(title: str) -> Absent | None:
-    """Why a title need not be asked for: it is empty, but for a section maybe, or would be taken for several."""
+    """Why a title need not be asked for: it is empty, but for a section maybe, too long for any, or would be taken for
+    several."""
     if not title.partition("#")[0].strip():
         return Absent("The title is empty.", Trouble.REJECTED)
+    if len(title) > LONGEST_WRITTEN:
+        return Absent("No title is so long.", Trouble.REJECTED)
     if (wrong := _UNASKABLE.search(title)) is not None:
         return Absent(f"No title has the character {wrong[0]!r}.", Trouble.REJECTED)
     return None

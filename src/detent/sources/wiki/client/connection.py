@@ -212,9 +212,10 @@ class Connection:
         return _Reply(response.status_code, response.headers, response.charset_encoding, bytes(body))
 
     def _request(self, parameters: Mapping[str, str]) -> dict[str, Any]:
-        url = self._url.copy_merge_params(dict(parameters))
-        if len(str(url)) <= LONGEST_ADDRESS:
-            return {"method": "GET", "url": url}
+        if sum(map(len, parameters.values())) <= LONGEST_ADDRESS:
+            url = self._url.copy_merge_params(dict(parameters))
+            if len(str(url)) <= LONGEST_ADDRESS:
+                return {"method": "GET", "url": url}
         # Without this promise, Wikimedia sends what is posted to the one data centre that may write.
         promise = {"Promise-Non-Write-API-Action": "true"}
         return {"method": "POST", "url": self._url, "data": dict(parameters), "headers": promise}

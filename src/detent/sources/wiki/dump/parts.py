@@ -22,7 +22,7 @@ from detent.sources.wiki.pages import Absent
 _FILE = re.compile(r".*\.xml(?:-p\d+p\d+)?(?:\.(?:gz|bz2))?", re.DOTALL)
 _RANGE = re.compile(r"-p\d+p\d+")
 _DIGITS = re.compile(r"(\d+)")
-_DATE = re.compile(r"-(\d{8})-")
+_DAY = re.compile(r"-(\d{8}|latest)-")
 _PREFERRED: tuple[Callable[[str], bool], ...] = (
     lambda name: "-pages-articles" in name,
     lambda name: "-pages-meta-current" in name,
@@ -34,7 +34,7 @@ _PREFERRED: tuple[Callable[[str], bool], ...] = (
 ways, each of them whole, and beside files that have no texts."""
 
 _TEXTS = _PREFERRED[:3]
-"""What has the texts of pages. Of a later day, there may be files without them."""
+"""What has the texts of pages. Of another day, there may be files without them."""
 
 PAGES_FOR_ONE = 1_000
 """When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
@@ -48,7 +48,8 @@ def files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise DumpMissing(path)
     found = {each.name: each for each in path.iterdir() if _FILE.fullmatch(each.name) and each.is_file()}
-    names = _latest({name for name in found if any(has(name) for has in _TEXTS)} or set(found))
+    names = {name for name in found if any(has(name) for has in _TEXTS)} or set(found)
+    _require_one_day(path, names)
     for preferred in _PREFERRED:
         names = set(filter(preferred, names)) or names
     once: dict[str, str] = {}
@@ -61,14 +62,15 @@ def files(path: Path) -> list[Path]:
     return [found[name] for name in sorted(once.values(), key=_in_numbers)]
 
 
-def _latest(names: Collection[str]) -> set[str]:
-    """Of files that tell of which day they are, and are named alike before that, those of the last day."""
-    dated = {name: date for name in names if (date := _DATE.search(name))}
-    last: dict[str, str] = {}
-    for date in dated.values():
-        wiki = date.string[: date.start()]
-        last[wiki] = max(last.get(wiki, ""), date[1])
-    return {name for name in names if name not in dated or dated[name][1] == last[name[: dated[name].start()]]}
+def _require_one_day(folder: Path, names: Collection[str]) -> None:
+    """Of a later day, a part may be there and the others not yet: what stands in these would be taken for missing."""
+    days: defaultdict[str, set[str]] = defaultdict(set)
+    for day in filter(None, map(_DAY.search, names)):
+        days[day.string[: day.start()]].add(day[1])
+    for wiki, several in sorted(days.items()):
+        if len(several) > 1:
+            told = f"The folder {folder} has dumps of {wiki} of several days: {', '.join(sorted(several))}."
+            raise DumpMissing(folder, f"{told} Leave those of one there, or name a folder that has no others.")
 
 
 def _in_numbers(name: str) -> list[tuple[int, str]]:

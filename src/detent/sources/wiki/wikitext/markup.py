@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from detent.sources.wiki.site import CATEGORIES, FILES, Title
+from detent.sources.wiki.site import CATEGORIES, FILES, LONGEST_WRITTEN, Title
 from detent.sources.wiki.wikitext.marks import EQUALS, GONE, NOTHING, PIPE, SECTION, undivided
 from detent.sources.wiki.wikitext.templates import Use, positional, use_of
-from detent.sources.wiki.wikitext.titles import LONGEST, Titles
+from detent.sources.wiki.wikitext.titles import Titles
 
 DEEPEST = 40
 """Levels of what stands within each other that are looked at. What is deeper in is text, or left out with the rest."""
@@ -325,7 +325,7 @@ def _words(target: str, label: str | None) -> str:
         return label
     if label is None:
         return target.strip().removeprefix(":")
-    trick = _TRICK.fullmatch(target.strip()) if len(target) <= LONGEST else None
+    trick = _TRICK.fullmatch(target.strip()) if len(target) <= LONGEST_WRITTEN else None
     return trick[1] if trick else target
 
 

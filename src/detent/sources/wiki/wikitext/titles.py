@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from unicodedata import is_normalized
 
-from detent.sources.wiki.site import ARTICLES, Site, Title
+from detent.sources.wiki.site import ARTICLES, LONGEST_WRITTEN, Site, Title
 from detent.sources.wiki.wikitext.relative import Way, way
-
-LONGEST = 1_000
-"""Characters that a title may be written with: 255 bytes, each of which may be an entity, and a fragment."""
 
 _LONGEST_ORDINARY = 60
 """Characters. Not even with four bytes for each is that too long for a title."""
@@ -47,7 +44,7 @@ class Titles:
     def _found(self, written: str) -> Title | None:
         if _is_ordinary(written):
             return Title(self._site.spelled(written, ARTICLES))
-        if len(written) > LONGEST or _ELSEWHERE.match(written):
+        if len(written) > LONGEST_WRITTEN or _ELSEWHERE.match(written):
             return None
         prefix, colon, name = written.partition(":")
         if colon and _is_ordinary(prefix) and _is_ordinary(name):
