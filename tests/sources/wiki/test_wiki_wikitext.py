@@ -248,9 +248,9 @@ def test_rows_outside_of_a_table_are_of_one_that_a_template_began() -> None:
     assert text_of(page) == "2005 | Himself |\n2006 | b\n\n| a"
 
 
-@pytest.mark.parametrize("end", ["|}", "\n", "== a ==\n"])
+@pytest.mark.parametrize("end", ["|}\n", "\n", "== a ==\n"])
 def test_what_ends_a_table_that_a_template_began(end: str) -> None:
-    sections = parse(f"{{{{b}}}}\n|-\n| c || d\n{end}\n| e", SITE).sections
+    sections = parse(f"{{{{b}}}}\n|-\n| c || d\n{end}| e", SITE).sections
     assert [line for each in sections for line in each.text.split("\n") if line] == ["c | d", "| e"]
 
 

@@ -86,6 +86,7 @@ def test_what_is_a_link(written: str, found: list[str]) -> None:
         ("[[../a/]]", "Owl/a", "a"),
         ("[[../a/#b|c]]", "Owl/a", "c"),
         ("[[../../a]]", None, "../../a"),
+        ("[[//a]]", None, "//a"),
         ("[[..]]", None, ".."),
         ("[[a/../b]]", None, "a/../b"),
         ("[[b/c]]", "B/c", "b/c"),

@@ -29,11 +29,34 @@ def test_signs_in_words_divide_no_arguments_of_the_template_around_them(written:
     assert text_of(written) == seen
 
 
+@pytest.mark.parametrize(
+    ("template", "seen"),
+    [
+        ("lang|2=Haus|1=de", "Haus"),
+        ("lang|de|2=Haus|2=Hof", "Hof"),
+        ("lang|2=Haus|de", "Haus"),
+        ("lang|1=de|fr|Haus", "Haus"),
+        ("lang|2=Haus", "Haus"),
+        ("convert|2=km|1=5", "5 km"),
+        ("hlist|a|99=z|b|100=c|0=d|\u0663=e", "a, b, z"),
+        ("circa|1500|1600", "c. 1500 \u2013 c. 1600"),
+        ("circa|1500|lk=no", "c. 1500"),
+        ("circa", "c."),
+    ],
+)
+def test_arguments_may_be_named_by_their_numbers_in_any_order(template: str, seen: str) -> None:
+    assert text_of(f"{{{{{template}}}}}") == seen
+
+
 def test_signs_in_words_divide_no_parameters_of_an_infobox() -> None:
     page = """{{Infobox x|known_for={{Plainlist|
 * [[Mass\u2013energy equivalence|''E=mc<sup>2</sup>'' x]]
 * b}}|b=[[x|y|z]]|c=d{{=}}{{!}}[[e=f]]|g={{{1|h=i}}}}}"""
     assert parse(page, SITE).infobox == {"known_for": "- E=mc2 x\n- b", "b": "y|z", "c": "d=|e=f", "g": "h=i"}
+
+
+def test_the_name_of_a_parameter_is_one_line() -> None:
+    assert parse("{{Infobox x|a<nowiki>1\n2</nowiki>=v}}", SITE).infobox == {"a1 2": "v"}
 
 
 def test_a_title_may_have_an_equals_sign_wherever_it_stands() -> None:
@@ -130,7 +153,7 @@ def test_a_measure_is_seen_with_the_units_that_it_is_given_in(given: str, seen: 
     "given",
     [
         *("", "5", "5|", "|km", "km", "5 or so|km"),
-        *("5|7|km", "5|x|km", "5|x|7", "5|km|to|7|km", "5|km|0|mi", "5|in|6|ft", "5|thru|7|km"),
+        *("5|7|km", "5|x|km", "5|x|7", "5|km|to|7|km", "5|km|0|mi", "5|in|6|ft", "5|thru|7|km", "10|e3km|mi"),
         *("1{{frac|1|2}}|in", "5|{{x}}|mi", "5|ft|{{x}}|in", "1|ft|3|in|x|3|ft|5|in|mm", "{{x}}|to|7|km"),
     ],
 )

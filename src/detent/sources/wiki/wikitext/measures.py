@@ -13,6 +13,9 @@ from detent.sources.wiki.wikitext.marks import GONE, NOTHING
 from detent.sources.wiki.wikitext.verbatim import decoded
 
 _AMOUNT = re.compile(r"[-+\u2013\u2212\u00b1]?+[.,]?+\d[-+\u2013\u2212\u00b1\d.,/\u2044\u00d7ex ]*+(?<=\d)")
+_MULTIPLE = re.compile(r"e\d")
+"""What makes a unit one of thousands or millions, `e3km`, which is not how that is shown."""
+
 _JOINERS = {
     **dict.fromkeys(("-", "\u2013"), "\u2013"),
     **dict.fromkeys(("x", "xx", "\u00d7", "*"), " \u00d7 "),
@@ -61,7 +64,9 @@ def _kind(argument: str) -> str:
         return "e"
     if argument in _JOINERS:
         return "j"
-    return "a" if _AMOUNT.fullmatch(argument) else "x" if GONE in argument else "w"
+    if _AMOUNT.fullmatch(argument):
+        return "a"
+    return "x" if GONE in argument or _MULTIPLE.match(argument) else "w"
 
 
 def _may_follow(unit: str, larger: str) -> bool:

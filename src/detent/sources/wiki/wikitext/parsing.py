@@ -85,4 +85,4 @@ def _infobox(arguments: str, shown: Sequence[str]) -> dict[str, str]:
     named = parameters(arguments)
     text = plain("".join(f"\n{SECTION}{name}\n{value}" for name, value in named.items()), shown)
     parts = (part.partition("\n") for part in text.split(SECTION)[1:])
-    return {name: value for name, _, content in parts if (value := _text(content))}
+    return {name.replace(BREAK, " "): value for name, _, content in parts if (value := _text(content))}

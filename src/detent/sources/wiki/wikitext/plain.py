@@ -28,7 +28,7 @@ _SET_ASIDE = re.compile(f"{KEPT}([0-9]+){KEPT_END}")
 _EMPTY = re.compile(rf"\([ ,;]*+{GONE}[ ,;{GONE}]*+\)")
 """Parentheses that have nothing in them any more."""
 _LAST = re.compile(rf"{GONE}(?=\n)(?<![,;]{GONE})(?<![,;] {GONE})")
-"""What most templates leave that show nothing, at the end of a line, where a space is taken for nothing anyway."""
+"""What most templates leave that show nothing, at the end of a line. The rest would take it out too, and slower."""
 _GAP = re.compile(rf"{GONE}[ ,;{GONE}]*+")
 _SEPARATORS = " ,;"
 _OPENING = frozenset(f"\n{BREAK}*#:")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from detent.sources.wiki.site import ARTICLES, TEMPLATES
@@ -32,6 +33,8 @@ _FUNCTION = re.compile(
     r"|(?:SUBJECT|TALK)SPACEE?|SERVER(?:NAME)?|SITENAME|SCRIPTPATH|CONTENTLANGUAGE|PAGEID|PAGELANGUAGE)(?::|$)"
 )
 """What is written like a template and is none."""
+
+_NUMBER = re.compile("[1-9][0-9]?")
 
 
 class Use(NamedTuple):
@@ -63,15 +66,19 @@ def _is_infobox(name: str) -> bool:
 
 
 def positional(arguments: str) -> list[str]:
-    """The arguments that have no name, or a number for one."""
-    found = []
-    for argument in arguments.split("|"):
+    """The arguments that have no name, or their number for one, in the order of these. The last of a number counts."""
+    listed = arguments.split("|")
+    if "=" not in arguments:
+        return listed
+    found: dict[int, str] = {}
+    unnamed = count(1)
+    for argument in listed:
         name, equals, value = argument.partition("=")
         if not equals:
-            found.append(argument)
-        elif name.strip().isdecimal():
-            found.append(value.strip())
-    return found
+            found[next(unnamed)] = argument
+        elif _NUMBER.fullmatch(name.strip()):
+            found[int(name)] = value.strip()
+    return [found.get(number, "") for number in range(1, max(found, default=0) + 1)]
 
 
 def parameters(arguments: str) -> Mapping[str, str]:
@@ -98,6 +105,12 @@ def _last(values: Sequence[str]) -> str:
     return next((value for value in reversed(values[1:]) if value.strip()), "")
 
 
+def _about(values: Sequence[str]) -> str:
+    """`1500|1600` is c. 1500 to c. 1600."""
+    years = [value for value in values[:2] if value.strip()]
+    return " \u2013 ".join(f"c. {year}" for year in years) or "c."
+
+
 def _listed(values: Sequence[str]) -> str:
     return ", ".join(filter(None, (value.strip(f" \n{NOTHING}{GONE}") for value in values)))
 
@@ -121,7 +134,7 @@ _SHOWN: Mapping[str, Shown] = {
     **dict.fromkeys(("snd", "spnd", "spaced ndash", "spaced en dash"), lambda _: " \u2013 "),
     **dict.fromkeys(("ndash", "en dash"), lambda _: "\u2013"),
     **dict.fromkeys(("mdash", "em dash"), lambda _: "\u2014"),
-    **dict.fromkeys(("circa", "c."), lambda values: f"c. {_first(values)}".strip()),
+    **dict.fromkeys(("circa", "c."), _about),
     "!": lambda _: PIPE,
     "=": lambda _: EQUALS,
 }
