@@ -66,8 +66,7 @@ class _Lines:
             self.end_row()
             self._tables += 1
         elif line[0] == SECTION:
-            if self._tables:
-                self._end_tables(1 if self._headless else 0)
+            self.end_row()
             self.written.append(line.replace(BREAK, " "))
         elif self._tables:
             self._read_table(line)
