@@ -299,7 +299,7 @@ def test_what_is_only_for_wikis_that_are_asked_is_refused_of_a_dump(
 ) -> None:
     refused = said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl", *more)
     assert refused.returncode != 0
-    assert f"{more[0]} is for a wiki that is asked over its API, and birds is read from a dump." in refused.stderr
+    assert f"{more[0]} is for a wiki that is asked over its API. birds is read from a dump." in refused.stderr
     assert document("sources")["sources"] == []
     assert said("add", "wiki", "birds", "--dump", str(dump), "--seed", "Owl").returncode == 0
     later = said("add", "wiki", "birds", "--depth", "5", *more)

@@ -83,6 +83,18 @@ def test_what_is_all_of_a_dump_does_not_become_less_by_a_seed(
     assert source["settings"]["seeds"] == []
 
 
+@pytest.mark.parametrize(("option", "number"), [("--depth", "1"), ("--depth", "3"), ("--max-links", "5")])
+def test_how_far_links_are_followed_is_not_said_of_all_of_a_dump(
+    said: Callable[..., Result], dump: Path, option: str, number: str
+) -> None:
+    of_all = f"{option} is for a graph that begins with seeds. birds is all of a dump."
+    assert of_all in said("add", "wiki", "birds", "--dump", str(dump), option, number).stderr
+    said("add", "wiki", "birds", "--dump", str(dump))
+    told = said("add", "wiki", "birds", option, number)
+    assert told.returncode == 2
+    assert of_all in told.stderr
+
+
 def test_the_target_is_told_of_all_of_a_dump_too(said: Callable[..., Result], dump: Path) -> None:
     told = said("add", "wiki", "birds", "--dump", str(dump), "--target", "1").stdout
     assert told.startswith(f"birds is all of the dump {dump}, 1 article at most.")

@@ -13,7 +13,7 @@ import pytest
 from detent.errors import IllegalMove, UnknownName, Unstorable
 from detent.knowledge import NewItem
 from detent.lifecycle import ARTICLE
-from detent.store import Stage, Store
+from detent.store import Stage, Store, items
 
 Query = Callable[..., list[Any]]
 
@@ -118,7 +118,11 @@ async def test_adding_to_what_nobody_declared_names_what_there_is(wiki: Store) -
         await wiki.add("wiki", "Artikle", ["a"])
 
 
-async def test_adders_of_the_same_keys_in_opposite_orders_never_deadlock(database: str, wiki: Store) -> None:
+@pytest.mark.parametrize("chunk", [300, items.CHUNK])
+async def test_adders_of_the_same_keys_in_opposite_orders_never_deadlock(
+    database: str, wiki: Store, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(items, "CHUNK", chunk)
     keys = [f"key {number}" for number in range(3000)]
 
     async def add(number: int) -> int:

@@ -15,6 +15,7 @@ import pytest
 from detent.knowledge import Bounds, Done, Failed, Item, NewItem, Node, Outcome, Retry
 from detent.lifecycle import ARTICLE, NODE, Lifecycle, RetryPolicy, Trouble
 from detent.store import Kind, Stage, Store
+from detent.store.bounds import reserve_room
 from detent.store.exchange import load
 from detent.store.steering import Remark
 
@@ -412,6 +413,20 @@ async def test_who_settles_another_name_does_not_wait_for_who_moves_what_it_stan
     async with asyncio.timeout(30):
         await store.settle([(item, Done(alias_of="z", found=[NewItem("z", "Page")], to="loaded"))])
     await others.commit()
+    assert [found.key for found in await claim(store, kind)] == ["z"]
+
+
+async def test_who_settles_another_name_waits_for_who_lets_items_in(database: str, store: Store, query: Query) -> None:
+    """Else both would fill the same room."""
+    kind = await declared(store, ARTICLE, most=1, state="processed")
+    await add(store, "az")
+    [item] = await claim(store, kind)
+    async with Store(database) as another:
+        async with another.database.transaction() as connection:
+            await reserve_room(connection, [kind.id])
+            settling = asyncio.create_task(store.settle([(item, Done(alias_of="z", to="loaded"))]))
+            await _waits_for_a_lock(query)
+        await settling
     assert [found.key for found in await claim(store, kind)] == ["z"]
 
 

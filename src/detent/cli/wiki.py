@@ -150,13 +150,15 @@ def _settings(session: Session, name: str, kept: Mapping[str, Any] | None, given
     before = WikiSettings.of(kept) if kept is not None else WikiSettings()
     said = {key: given[key] for key in ("depth", "target", "max_links", "contact", "per_minute", "language")}
     settings = replace(before, **{key: value for key, value in said.items() if value is not None})
-    if kept is not None and settings.depth < before.depth:
-        raise DetentError(f"The depth is {before.depth} already, and can only become greater.")
     if given["dump"] is not None or settings.dump is not None:
-        return _of_dump(session, name, settings, given)
-    if given["index"] is not None:
+        settings = _of_dump(session, name, settings, given)
+    elif given["index"] is not None:
         raise click.UsageError(f"--index is for a dump, and {name} is a wiki that is asked over its API.")
-    return replace(settings, api=_api(before.api, given))
+    else:
+        settings = replace(settings, api=_api(before.api, given))
+    if settings.depth < before.depth and kept is not None:
+        raise DetentError(f"The depth is {before.depth} already, and can only become greater.")
+    return settings
 
 
 def _of_dump(session: Session, name: str, settings: WikiSettings, given: Mapping[str, Any]) -> WikiSettings:
@@ -165,16 +167,25 @@ def _of_dump(session: Session, name: str, settings: WikiSettings, given: Mapping
         raise DetentError(
             f"The source is the wiki {settings.address}, and cannot be the dump {dump} too. {_ANOTHER_NAME}"
         )
-    if settings.dump is not None and not settings.seeds and (given["seeds"] or given["seeds_file"]):
+    seeds = given["seeds"] or given["seeds_file"]
+    if settings.dump is not None and not settings.seeds and seeds:
         whole = f"{name} is all of the dump {settings.dump}"
         raise DetentError(f"{whole}, and with seeds it would be less. {_ANOTHER_NAME}")
     for option in ("api", "lang", "category", "search", "contact", "per_minute"):
         if given[option]:
-            flag = f"--{option.replace('_', '-')}"
-            raise click.UsageError(f"{flag} is for a wiki that is asked over its API, and {name} is read from a dump.")
+            raise click.UsageError(
+                f"{_flag(option)} is for a wiki that is asked over its API. {name} is read from a dump."
+            )
+    for option in ("depth", "max_links"):
+        if given[option] is not None and not (settings.seeds or seeds):
+            raise click.UsageError(f"{_flag(option)} is for a graph that begins with seeds. {name} is all of a dump.")
     if dump is None:
         return replace(settings, index=index or settings.index)
     return replace(settings, dump=dump, index=index, cache=_cache(session))
+
+
+def _flag(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
 
 
 def _api(before: str | None, given: Mapping[str, Any]) -> str:
