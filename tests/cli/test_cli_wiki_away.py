@@ -49,6 +49,20 @@ def test_the_last_line_of_a_run_tells_why_items_wait(
         assert told in line
 
 
+def test_a_run_that_waits_for_nothing_ends_however_many_batches_there_are(
+    said: Callable[..., Result], ran: Callable[..., Result], plain: Path, query: Query
+) -> None:
+    titles = [f"Page {number}" for number in range(500)]
+    (plain / "seeds").write_text("\n".join(titles))
+    with WikiServer(dict.fromkeys(titles, "Text.")) as wiki:
+        said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", "seeds", "--depth", "0")
+    result = ran("run", "--no-wait")
+    assert result.returncode == 3
+    assert "500 items wait for a later retry" in result.stdout
+    assert "cannot be reached" in result.stdout
+    assert [row.attempt for row in query("SELECT DISTINCT attempt FROM item")] == [0]
+
+
 def test_a_wiki_that_cannot_be_reached_is_told_while_it_is_waited_for(start: Start, added: WikiServer) -> None:
     added.close()
     process = start("run")

@@ -18,7 +18,7 @@ from detent.store.pacing import Held
 
 async def turns(store: Store, number: int, service: str = "wiki") -> list[float]:
     """How long each of so many that ask at once has to wait."""
-    wanted = {"service": service, "seconds": 0.5, "most": 60.0}
+    wanted = {"service": service, "seconds": 0.5, "most": 60.0, "most_held": 60.0}
     rows = [await store.database.fetch("take_turn", wanted) for _ in range(number)]
     return [row.seconds for [row] in rows]
 
@@ -65,6 +65,28 @@ async def test_who_waits_for_a_turn_when_the_service_asks_to_be_left_alone_does_
 async def test_who_waited_until_a_service_may_be_asked_again_has_the_turn(store: Store) -> None:
     await store.pacing.hold("wiki", 0.2, "refused")
     assert await store.pacing.turn("wiki", 6000, 60) is None
+
+
+async def test_who_is_impatient_waits_for_a_service_that_has_stumbled_and_for_none_that_is_away(
+    store: Store, tick: Callable[[float], datetime]
+) -> None:
+    impatient = store.pacing.impatient()
+    await impatient.hold("wiki", 0.2, "refused")
+    assert await impatient.turn("wiki", 6000, 60) is None
+    await store.pacing.hold("wiki", 30, "refused")
+    assert await impatient.turn("wiki", 6000, 60) == Wait(30.0, "refused")
+    tick(30)
+    assert await impatient.turn("wiki", 6000, 60) is None
+
+
+async def test_who_is_impatient_keeps_to_a_slow_pace_all_the_same(store: Store) -> None:
+    impatient = store.pacing.impatient()
+    for _ in range(2):
+        [row] = await store.database.fetch(
+            "take_turn", {"service": "slow", "seconds": 30.0, "most": 60.0, "most_held": 10.0}
+        )
+    assert row.seconds == pytest.approx(30.0, abs=1)
+    assert await impatient.turn("slow", 2, 45) == Wait(pytest.approx(60.0, abs=1), None)
 
 
 async def test_who_is_left_alone_is_told_with_the_reason_that_it_is_so_for_so_long(

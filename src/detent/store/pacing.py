@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 from datetime import datetime
 
 from detent.knowledge import Wait
 from detent.store.database import Database
 from detent.store.values import printable
+
+
+_LONGEST_STUMBLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,16 @@ class Held:
 
 
 class Pacing:
-    def __init__(self, database: Database) -> None:
+    """`longest_hold_seconds` is how long somebody waits at most for a service that is left alone."""
+
+    def __init__(self, database: Database, longest_hold_seconds: float = math.inf) -> None:
         self._database = database
+        self._longest_hold_seconds = longest_hold_seconds
+
+    def impatient(self) -> Pacing:
+        """The same pace for those who do not wait for what is tried again later. They wait for a service that has
+        stumbled, and leave one that is away to later: else they would find what they put off due again."""
+        return Pacing(self._database, _LONGEST_STUMBLE_SECONDS)
 
     async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
         """Take the next turn that is free, and wait for it; returns None. One that is given up meanwhile is lost, and
@@ -30,11 +42,12 @@ class Pacing:
         taken: returns how far it is."""
         left = at_most
         while True:
-            wanted = {"service": service, "seconds": 60.0 / per_minute, "most": left}
+            held = min(left, self._longest_hold_seconds)
+            wanted = {"service": service, "seconds": 60.0 / per_minute, "most": left, "most_held": held}
             taken = await self._database.fetch("take_turn", wanted)
             if not taken:
                 [found] = await self._database.fetch("next_turn", {"service": service})
-                return Wait(max(float(found.seconds), left), found.reason)
+                return Wait(max(float(found.seconds), held if found.reason else left), found.reason)
             [turn] = taken
             if turn.seconds <= 0:
                 return None

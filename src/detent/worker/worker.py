@@ -97,7 +97,7 @@ class Worker:
     async def run(self, *, until_idle: bool = False, wait_for_later: bool = True, retire: bool = False) -> None:
         """Work until stopped; with `until_idle` until nothing is left; with `retire` until a thread had to be
         abandoned."""
-        pace.keep(self._store.pacing)
+        pace.keep(self._store.pacing if wait_for_later else self._store.pacing.impatient())
         settling = asyncio.create_task(self._settler.run())
         settling.add_done_callback(lambda _: self.stop())
         tending = asyncio.create_task(self._tending.run())

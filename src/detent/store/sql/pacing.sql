@@ -2,11 +2,12 @@
 
 -- name: take_turn
 -- Takes the next free turn at a service, and says when and in how many seconds it is; takes none that is further away
--- than `most`.
+-- than `most`, nor one of a service that is left alone for longer than `most_held`.
 INSERT INTO pace (service, next_at) VALUES (%(service)s, clock() + make_interval(secs => %(seconds)s))
 ON CONFLICT (service) DO UPDATE
 SET next_at = greatest(pace.next_at, clock()) + make_interval(secs => %(seconds)s)
 WHERE pace.next_at <= clock() + make_interval(secs => %(most)s)
+      AND (pace.held_until IS NULL OR pace.held_until <= clock() + make_interval(secs => %(most_held)s))
 RETURNING next_at - make_interval(secs => %(seconds)s) AS at,
           extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
 
