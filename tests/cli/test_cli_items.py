@@ -80,6 +80,15 @@ def test_how_often_an_item_was_tried_is_said_once(opened: detent.Detent, said: C
     assert said("items").stdout.splitlines()[1].endswith("no (1 of 1 attempts failed)")
 
 
+def test_a_long_reason_is_seen_to_be_cut(opened: detent.Detent, said: Callable[..., Result]) -> None:
+    opened.declare("topics", "Topic", TOPIC)
+    opened.add("topics", "Topic", ["a"])
+    [item] = opened.claim(TOPIC, "pending", owner="somebody")
+    opened.settle([(item, detent.Failed("word " * 100))])
+
+    assert said("items").stdout.splitlines()[1].endswith("word … (attempt 1)")
+
+
 @pytest.mark.usefixtures("wiki")
 def test_lines_have_no_blanks_at_their_ends(said: Callable[..., Result]) -> None:
     for command in (["items"], ["status"], ["sources"], ["config"], ["lifecycles", "node"], ["show", "page 0"]):

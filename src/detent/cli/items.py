@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import click
@@ -93,7 +94,7 @@ def _reason(item: Listed) -> str:
         return "held back until there is room for it"
     if item.error_kind is None:
         return ""
-    reason = f"{item.error_kind}: {item.error}"[:_LONGEST_REASON]
+    reason = shorten(f"{item.error_kind}: {item.error}", _LONGEST_REASON, placeholder=" …")
     if item.not_before:
         return f"{reason} (attempt {item.attempt}; again after {moment(item.not_before)})"
     return reason if reason.endswith("attempts failed)") else f"{reason} (attempt {item.attempt})"

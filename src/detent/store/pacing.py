@@ -11,7 +11,6 @@ from detent.knowledge import Wait
 from detent.store.database import Database
 from detent.store.values import printable
 
-
 _LONGEST_STUMBLE_SECONDS = 10.0
 
 

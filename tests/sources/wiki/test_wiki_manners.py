@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -49,6 +50,26 @@ def standing(query: Query) -> Callable[[], dict[str, tuple[str, int]]]:
         return {row.key: (row.state, row.attempt) for row in rows}
 
     return read
+
+
+async def test_who_asks_by_hand_is_told_of_a_wait_before_it_ends(
+    wiki: WikiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = asyncio.Queue[str]()
+
+    class Busy:
+        async def turn(self, service: str, per_minute: float, at_most: float) -> None:
+            assert (
+                await told.get() == f"Waiting, for {at_most:.0f} seconds at most, until {service} may be asked again."
+            )
+
+        async def hold(self, service: str, seconds: float, reason: str) -> None: ...
+
+    monkeypatch.setattr(manners, "_SILENT_SECONDS", 0.0)
+    pace.keep(Busy())
+    async with manners.client_of(WikiSettings(api=wiki.api), "tests", patient=True, tell=told.put_nowait) as client:
+        await client.site()
+    assert told.empty()
 
 
 def test_a_wiki_that_wants_to_be_left_alone_for_an_hour_is_and_no_article_waits_in_its_handler(

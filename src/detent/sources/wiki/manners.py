@@ -6,8 +6,10 @@ tries again by itself, a few times.
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from detent.knowledge import Wait
 from detent.sources import pace
@@ -15,6 +17,7 @@ from detent.sources.wiki.client import TOO_MANY, Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
 
 _TRIES = 4
+_SILENT_SECONDS = 2.0
 _SLOW_SECONDS = 3.0
 _REQUESTS_OF_A_BATCH = 20
 """More than a batch takes whose answers come in pieces."""
@@ -32,7 +35,8 @@ def client_of(
     at_most = max(pace.LONGEST_WAIT_SECONDS, 2 * _seconds_between(settings))
 
     async def turn(host: str) -> Wait | None:
-        return await pace.turn(settings.service, per_minute, at_most)
+        with _telling_of_a_wait(settings, tell, at_most):
+            return await pace.turn(settings.service, per_minute, at_most)
 
     async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
         if error.code == TOO_MANY:  # it is asked for fewer at once, and not later
@@ -46,6 +50,20 @@ def client_of(
         return asks
 
     return Client(settings.api or "", agent, turn, hold, again if patient else None)
+
+
+@contextmanager
+def _telling_of_a_wait(settings: WikiSettings, tell: Callable[[str], None] | None, at_most: float) -> Iterator[None]:
+    """Tell of what takes long that somebody is waiting for."""
+    if tell is None:
+        yield
+        return
+    words = f"Waiting, for {at_most:.0f} seconds at most, until {settings.service} may be asked again."
+    telling = asyncio.get_running_loop().call_later(_SILENT_SECONDS, tell, words)
+    try:
+        yield
+    finally:
+        telling.cancel()
 
 
 def batches_at_once(settings: WikiSettings, usually: int) -> int:
