@@ -222,6 +222,31 @@ def test_a_row_without_words_is_left_out() -> None:
     assert text_of("{|\n|-\n| || \n|-\n|\n|-\n| || a\n|}") == "| a"
 
 
+@pytest.mark.parametrize(
+    ("rows", "seen"),
+    [
+        ("| rowspan=2 | a\n| b\n|-\n| c\n|-\n| d || e", ["a | b", "a | c", "d | e"]),
+        ("! a\n! ROWSPAN = '3' style=x | b\n! c\n|-\n| 1 || 3\n|-\n| 2", ["a | b | c", "1 | b | 3", "2 | b"]),
+        ('| a || rowspan="2" | b\n|-\n|\n|-\n| c || d', ["a | b", "| b", "c | d"]),
+        ("! colspan=2 | a !! b\n|-\n| 1 || 2 || 3", ["a | | b", "1 | 2 | 3"]),
+        ("| a || colspan=3 | b\n|-\n| c", ["a | b", "c"]),
+        ("| rowspan=2 colspan=2 | a || b\n|-\n| c", ["a | | b", "a | | c"]),
+        ("| a || rowspan=2 | b\n|- style=x\n|-\n| c", ["a | b", "c | b"]),
+        ("| rowspan=2 | a\n|-\n|}\n{|\n| b", ["a", "b"]),
+        ("| rowspan=2 | a\n{|\n| b\n|}\n|-\n| c", ["a", "b", "c"]),
+        ("| rowspan=0 | a || rowspan=x | b\n|-\n| c", ["a | b", "c"]),
+    ],
+)
+def test_a_cell_that_takes_several_rows_is_in_each_of_them(rows: str, seen: list[str]) -> None:
+    assert text_of(f"{{|\n{rows}\n|}}").split("\n") == seen
+
+
+def test_the_items_of_a_list_in_a_cell_are_told_apart() -> None:
+    assert text_of("{|\n| a\n* b\n|-\n* c\n* d\n|}") == "a b\nc; d"
+    page = "{|\n| Pears:\n* [[Comice]]\n* Conference.\n** Bosc\nand more\n| a\n* b\n|\n* c\n* d\n: e\n|}"
+    assert text_of(page) == "Pears: Comice; Conference. Bosc and more | a b | c; d e"
+
+
 def test_a_table_in_a_table_has_its_own_lines() -> None:
     assert text_of("{|\n| a\n|\n{| class=x\n| b || c\n|-\n| d\n|}\n| e\n|}\nf") == "a |\nb | c\nd\ne\nf"
 

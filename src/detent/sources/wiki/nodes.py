@@ -16,7 +16,7 @@ from detent.sources.wiki.wikitext.article import Article, Section
 ARTICLE, SECTION, PASSAGE, CATEGORY = "Article", "Section", "Passage", "Category"
 LINKS_TO, HAS_SECTION, IN_CATEGORY = "LINKS_TO", "HAS_SECTION", "IN_CATEGORY"
 
-VERSION = 3
+VERSION = 4
 """Another number whenever something else is made of the same page."""
 
 _LONGEST_HEADING = 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from detent.sources.wiki.wikitext.marks import BREAK, INDENT, SECTION
+from detent.sources.wiki.wikitext.rows import Rows
 
 _ENDS = re.compile(r"(?:\|\}[ \t]*+)+")
 _MOST_INDENTED = 10
@@ -19,7 +20,7 @@ _ROW = re.compile(r"\|-++[ \t]*+(?:[A-Za-z-]++[ \t]*+=|\Z)")
 def arranged(text: str) -> str:
     """The lines of a text for readers: a row of a table on a line, a dash before the items of a list, and never more
     than one empty line."""
-    lines = _Lines()
+    lines = _Lines(Rows(len(text)))
     for line in text.split("\n"):
         lines.read(line.strip(_BLANK))
     lines.end_row()
@@ -29,12 +30,12 @@ def arranged(text: str) -> str:
 class _Lines:
     """Lines read so far. Within a table, the row at hand is kept apart until it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, rows: Rows) -> None:
         self.written: list[str] = []
         self._tables = 0
         self._headless = False
         """The outermost table is one that a template began, which shows nothing; so nobody knows what ends it."""
-        self._row: list[str] = []
+        self._rows = rows
 
     def read(self, line: str) -> None:
         if not line:
@@ -45,25 +46,24 @@ class _Lines:
         elif line[0] in _SPECIAL:
             self._read_special(line)
         elif self._tables:
-            self._row.append(line)
+            self._rows.go_on(line)
         else:
             self.written.append(line)
 
     def end_row(self) -> None:
-        """Write the cells of a row, of which an empty one keeps its place, unless all are."""
-        row = " ".join(self._row).replace(BREAK, " ")
-        if row.strip(" |"):
-            self.written.append(row.removeprefix("| ").rstrip())
-        self._row.clear()
+        if row := self._rows.end():
+            self.written.append(row)
 
     def _end_tables(self, many: int) -> None:
         self.end_row()
+        self._rows.begin_table()
         self._tables = max(0, self._tables - many)
         self._headless = self._headless and self._tables > 0
 
     def _read_special(self, line: str) -> None:
         if "{|" in line and _TABLE.match(line):
             self.end_row()
+            self._rows.begin_table()
             self._tables += 1
         elif line[0] == SECTION:
             self.end_row()
@@ -90,9 +90,9 @@ class _Lines:
         elif line[0] in "|!":
             cells = line[1:].replace("!!", "||") if line[0] == "!" else line[1:]
             for cell in cells.split("||"):
-                self._row += "|", _content(cell)
+                self._rows.cell(cell)
         else:
-            self._row.append(line.lstrip("*#:; "))
+            self._rows.go_on(line.lstrip("*#:; "), item=line[0] in "*#")
 
 
 def _content(cell: str) -> str:
