@@ -218,6 +218,27 @@ After."""
     )
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ('a<span style="display:none">b</span>c', "ac"),
+        ("<SPAN class=x style='color:red; Display : none;'>a <b>b</b> [[c]]</SPAN >d", "d"),
+        ('<div><span style="display:none">a</span>b</div>c', "b\nc"),
+        ('<span style="display:inline">a</span> none', "a none"),
+        ('<span style="display:none">a', "a"),
+        ('<span style="display:none">a</div>', "a"),
+        ('<spanner style="display:none">a</spanner>', '<spanner style="display:none">a</spanner>'),
+    ],
+)
+def test_what_is_hidden_is_not_read(written: str, seen: str) -> None:
+    assert text_of(written) == seen
+
+
+def test_a_heading_among_hidden_text_is_one() -> None:
+    sections = parse('<div style="display:none">a\n== b ==\nc</div>', SITE).sections
+    assert [(each.title, each.text) for each in sections] == [("", "a"), ("b", "c")]
+
+
 def test_a_row_without_words_is_left_out() -> None:
     assert text_of("{|\n|-\n| || \n|-\n|\n|-\n| || a\n|}") == "| a"
 

@@ -179,6 +179,7 @@ def test_twice_the_text_takes_twice_the_steps(opening: str, middle: str, closing
         *("{{[[", "<ref>{{", "\0", "\ud800", "\n== [[a]] ==", "{{nowrap|", "{{{a|", "[[File:a|", "a\u0301\u0323", "*"),
         *("<!-- -->", "\n*:;#", "({{a}}", "<br> ", "-{", "}-", "-{a}-", "-{zh:a;", "-{a=>", "[[a|[", "[[a|[]]]"),
         *("({{a}}", ",{{a}}", " {{a}}", "{{a}},", "&a;{{b}}", ", ;", "( ,", "{{=}}", "\n|-", "\n|-\n|a\n", "\n|-a"),
+        *("<span style=display:none>", "<div style=display:none>a</span>", "<span none>a</span>", "<div none><span>"),
         *("__TOC__", "__A__", "\n__A__", "\n __A__ ", "\n__a__", "<pre><nowiki>", "<pre><nowiki></nowiki></pre>"),
     ],
 )
