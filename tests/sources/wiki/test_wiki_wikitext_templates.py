@@ -55,6 +55,21 @@ def test_signs_in_words_divide_no_parameters_of_an_infobox() -> None:
     assert parse(page, SITE).infobox == {"known_for": "- E=mc2 x\n- b", "b": "y|z", "c": "d=|e=f", "g": "h=i"}
 
 
+@pytest.mark.parametrize(
+    ("written", "seen"),
+    [
+        ("'''{{PAGENAME}}''' is an {{lc: OWL}}.", "Great Owl is an owl."),
+        ("{{FULLPAGENAME}}: {{uc:a [[b]]}}, {{ucfirst:c d}}, {{lcfirst:E F}}", "Great Owl: A B, C d, e F"),
+        ("{{formatnum:12345}} owls, {{formatnum:1|R}} nest", "12345 owls, 1 nest"),
+        ("{{#if:a|b}} {{TALKPAGENAME}} {{CURRENTYEAR}} {{DEFAULTSORT:a}}", ""),
+        ("H{{sub|2}}O, {{chem2|H2SO4}}, 5{{sup|th}}, Owls{{'}} and James{{'s}}", "H2O, H2SO4, 5th, Owls' and James's"),
+        ("It had, {{as of|2020|5}}, two. {{As of}}", "It had, as of 2020-05, two."),
+    ],
+)
+def test_what_is_only_said_in_other_letters_is_seen(written: str, seen: str) -> None:
+    assert parse(written, SITE, "Great Owl").sections[0].text == seen
+
+
 def test_the_name_of_a_parameter_is_one_line() -> None:
     assert parse("{{Infobox x|a<nowiki>1\n2</nowiki>=v}}", SITE).infobox == {"a1 2": "v"}
 

@@ -49,14 +49,24 @@ def use_of(written: str, titles: Titles) -> Use:
     """How the template is used that is called so, in any of the ways in which that can be written."""
     plain = " ".join(written.replace("_", " ").split())
     lower = plain.lower()
-    shown = _SHOWN.get(lower) or (_first if lower.startswith("lang-") else None)
     if _FUNCTION.match(plain):
-        return Use("", False, shown)
+        words = _said(plain, titles)
+        return Use("", False, lambda _: words)
+    shown = _SHOWN.get(lower) or (_first if lower.startswith("lang-") else None)
     title = titles.of(plain)
     if title is None or title.interwiki or title.namespace not in (ARTICLES, TEMPLATES) or title.told:
         return Use("", False, shown)
     name = title.text if title.namespace == ARTICLES else title.text.partition(":")[2]
     return Use(name, _is_infobox(name), shown)
+
+
+def _said(function: str, titles: Titles) -> str:
+    """What is seen of what is no template, where that is only said in other letters, or is the name of the page."""
+    if function in ("PAGENAME", "FULLPAGENAME"):
+        return titles.page
+    name, _, words = function.partition(":")
+    said = _LETTERS.get(name.lower())
+    return said(words.strip()) if said else ""
 
 
 @lru_cache(maxsize=4096)
@@ -115,6 +125,19 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join(filter(None, (value.strip(f" \n{NOTHING}{GONE}") for value in values)))
 
 
+def _since(values: Sequence[str]) -> str:
+    """`2020|5` is as of 2020-05."""
+    return f"as of {when}" if (when := dated(values)) else ""
+
+
+_LETTERS: Mapping[str, Callable[[str], str]] = {
+    "lc": str.lower,
+    "uc": str.upper,
+    "lcfirst": lambda words: words[:1].lower() + words[1:],
+    "ucfirst": lambda words: words[:1].upper() + words[1:],
+    "formatnum": str,
+}
+
 _SHOWN: Mapping[str, Shown] = {
     **dict.fromkeys(("lang", "langx", "script", "native name", "native phrase"), _second),
     **dict.fromkeys(("transl", "transliteration"), _last),
@@ -123,7 +146,8 @@ _SHOWN: Mapping[str, Shown] = {
     ),
     **dict.fromkeys(("mono", "code", "var", "mvar", "math", "abbr", "tooltip", "nihongo", "ill", "url"), _first),
     **dict.fromkeys(("interlanguage link", "plainlist", "flatlist", "plain list", "flat list", "center"), _first),
-    **dict.fromkeys(("flag", "flagcountry", "flagu"), _first),
+    **dict.fromkeys(("flag", "flagcountry", "flagu", "sup", "sub", "chem2"), _first),
+    **dict.fromkeys(("as of", "asof"), _since),
     **dict.fromkeys(("ubl", "ublist", "unbulleted list", "unbulletedlist", "vunblist", "hlist"), _listed),
     **dict.fromkeys(("horizontal list", "bulleted list", "blist", "ordered list", "olist"), _listed),
     **dict.fromkeys(("comma separated entries", "comma-separated entries", "cslist"), _listed),
@@ -135,6 +159,8 @@ _SHOWN: Mapping[str, Shown] = {
     **dict.fromkeys(("ndash", "en dash"), lambda _: "\u2013"),
     **dict.fromkeys(("mdash", "em dash"), lambda _: "\u2014"),
     **dict.fromkeys(("circa", "c."), _about),
+    "'": lambda _: "'",
+    "'s": lambda _: "'s",
     "!": lambda _: PIPE,
     "=": lambda _: EQUALS,
 }

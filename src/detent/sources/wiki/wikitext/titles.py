@@ -24,7 +24,7 @@ class Titles:
 
     def __init__(self, site: Site, page: str = "") -> None:
         self._site = site
-        self._page = page
+        self.page = page
         self._known: dict[str, Title | None] = {}
 
     def of(self, written: str) -> Title | None:
@@ -39,7 +39,7 @@ class Titles:
         """Where a link leads that is relative to the page; None for any other."""
         if not self._site.subpages or not _MAY_BE_RELATIVE.match(written) or _ELSEWHERE.match(written):
             return None
-        return way(written, self._page)
+        return way(written, self.page)
 
     def _found(self, written: str) -> Title | None:
         if _is_ordinary(written):
