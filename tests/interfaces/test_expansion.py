@@ -127,6 +127,32 @@ def test_an_article_is_loaded_also_where_another_one_that_is_claimed_cannot_be(
     assert process_article(db, "Machine Learning", client=WikipediaAPIClient(wiki.api)) == (True, None)
 
 
+@pytest.mark.parametrize(("title", "kind"), [("Nowhere", "not_found"), ("Mercury", "rejected"), ("Turn", "rejected")])
+def test_what_can_never_be_loaded_fails_at_once_and_for_its_own_reason(
+    db: detent.Detent, wiki: WikiServer, query: Query, title: str, kind: str
+) -> None:
+    """The document "Expansion State Machine": what is not found, tells others apart or leads in a circle."""
+    wiki.edit("Mercury", "A planet, or a god. __DISAMBIG__")
+    wiki.edit("Turn", "#REDIRECT [[Turn]]")
+    initialize_seeds(db, [title])
+    queue = WorkQueueManager(db)
+    queue.claim_work()
+    loaded, reason = process_article(db, title, client=WikipediaAPIClient(wiki.api))
+    assert not loaded
+    queue.mark_failed(title, str(reason))
+    assert queue.get_article(title)["expansion_state"] == "failed"
+    assert [(row.kind, row.message) for row in query("SELECT kind, message FROM failure")] == [(kind, reason)]
+
+
+def test_another_error_of_what_could_not_be_loaded_is_tried_again(db: detent.Detent, wiki: WikiServer) -> None:
+    initialize_seeds(db, ["Nowhere"])
+    queue = WorkQueueManager(db)
+    queue.claim_work()
+    process_article(db, "Nowhere", client=WikipediaAPIClient(wiki.api))
+    queue.mark_failed("Nowhere", "the power went out")
+    assert queue.get_article("Nowhere")["expansion_state"] == "discovered"
+
+
 def test_what_is_claimed_is_asked_for_together_when_another_article_is_loaded(
     db: detent.Detent, wiki: WikiServer
 ) -> None:

@@ -59,7 +59,7 @@ class ArticleLoader:
             ARTICLE.path("claimed", Event.DONE, expansion_state, item=f"{self._source}/{LABEL}/{title}")
             outcome = self._outcome(title, category, expansion_depth)
             if isinstance(outcome, Failed):
-                return False, outcome.reason
+                return False, self._given_up(title, outcome)
             led_here = self._tell_other_names(title, expansion_depth)
             return self._write(title, replace(outcome, to=expansion_state), expansion_depth, led_here=led_here)
         except DetentError as error:
@@ -98,6 +98,12 @@ class ArticleLoader:
                 outcome, references=[*(outcome.references or ()), named], mentions=[*outcome.mentions, mention]
             )
         return outcome
+
+    def _given_up(self, title: str, failed: Failed) -> str:
+        manager = WorkQueueManager.holding(self.conn, self._source, title)
+        if manager is not None and not failed.trouble.transient:
+            manager.give_up(title, failed)
+        return failed.reason
 
     def _write(self, title: str, done: Done, depth: int, *, led_here: bool) -> tuple[bool, str | None]:
         manager = WorkQueueManager.holding(self.conn, self._source, title)

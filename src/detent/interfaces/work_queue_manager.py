@@ -68,6 +68,7 @@ class WorkQueueManager:
         self._owner = worker_name(role="queue")
         self._held: dict[str, Item] = {}
         self._carried: dict[str, Done] = {}
+        self._hopeless: dict[str, Failed] = {}
         self._refused: set[str] = set()
         self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
         _MANAGERS.setdefault(db, WeakSet()).add(self)
@@ -92,6 +93,10 @@ class WorkQueueManager:
     def carry(self, article_title: str, done: Done) -> None:
         """Keep what is to be written when a claimed article is advanced."""
         self._carried[article_title] = done
+
+    def give_up(self, article_title: str, failed: Failed) -> None:
+        """Keep why a claimed article can never be loaded, for when it is marked as failed for that reason."""
+        self._hopeless[article_title] = failed
 
     def refer(self, article_title: str, references: Sequence[Reference]) -> None:
         """The same for what it refers to, unless that is known from loading it."""
@@ -131,7 +136,8 @@ class WorkQueueManager:
 
     def mark_failed(self, article_title: str, error: str) -> None:
         """Note that processing an article failed: it is discovered again, to be retried at once, or failed for
-        good after `max_retries` attempts. Raises like `advance_state`; nothing is left to do after NotAdvanced."""
+        good after `max_retries` attempts; at once where an ArticleLoader gave this error because no attempt will do:
+        there is no such article. Raises like `advance_state`; nothing is left to do after NotAdvanced."""
         self._db.wait(self._fail(article_title, error))
 
     def get_queue_stats(self) -> dict[str, int]:
@@ -187,6 +193,10 @@ class WorkQueueManager:
             return
         if item is None:
             raise self._unmovable(title, (await self._story(title)).item.state, ARTICLE.initial)
+        hopeless = self._hopeless.get(title)
+        if hopeless is not None and hopeless.reason == error:
+            await self._settle(item, hopeless, "failed")
+            return
         match decide(Trouble.UNKNOWN, item.attempt, self._policy):
             case Again():
                 await self._settle(item, Retry(error), ARTICLE.initial)
@@ -205,6 +215,7 @@ class WorkQueueManager:
     def _let_go(self, item: Item) -> None:
         self._held.pop(item.key, None)
         self._carried.pop(item.key, None)
+        self._hopeless.pop(item.key, None)
 
     async def _move_resting(self, title: str, to: str) -> None:
         story = await self._story(title)
