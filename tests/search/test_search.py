@@ -13,9 +13,13 @@ from detent.configuration import EmbeddingSettings
 from detent.embedding import Provider, register
 from detent.embedding.provider import Vectors
 from detent.errors import UnknownName
+from detent.knowledge import Done
 from detent.knowledge.filters import Filters
 from detent.knowledge.query import parse
+from detent.lifecycle import ARTICLE
 from detent.search import MODES, Answer, Search
+from detent.store import Stage, filtering
+from detent.store.filtering import MOST_NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +48,48 @@ async def animals(library: Library) -> Library:
 
 def keys(answer: Answer) -> list[str]:
     return [hit.key for hit in answer.hits]
+
+
+@pytest.fixture
+async def ghana(library: Library) -> Library:
+    for number in range(30):
+        await library.put(f"Ghana {number}", "Ghana, Ghana: of Ghana and Ghana.", category="Ghana")
+    await library.put("Ghana", "", "A country in West Africa.", "Its capital is Accra.", year=1957)
+    await library.store.add("wiki", "Article", ["Gold Coast"])
+    kind = await library.store.kinds.get("wiki", "Article")
+    [name] = await library.store.claim(Stage(ARTICLE, "discovered"), owner="w", kinds=[kind])
+    await library.store.settle([(name, Done(alias_of="Ghana", to="loaded"))])
+    await library.tend()
+    return library
+
+
+@pytest.mark.parametrize("typed", ["Ghana", "  ghana ", "Gold Coast"])
+async def test_what_is_called_exactly_what_was_typed_comes_first(ghana: Library, typed: str) -> None:
+    first, second, *_ = (await ghana.search.search(typed)).hits
+    assert (first.key, first.passage, first.snippet) == ("Ghana", "Ghana/1", "A country in West Africa.")
+    assert first.parts["title"] == 1.0
+    assert "title" not in second.parts
+
+
+@pytest.mark.parametrize("typed", ['"Ghana"', "Ghana -country", "Ghana Ghana", "Gha"])
+async def test_what_is_not_called_exactly_so_is_found_by_words_and_meaning_alone(ghana: Library, typed: str) -> None:
+    assert not any("title" in hit.parts for hit in (await ghana.search.search(typed)).hits)
+
+
+@pytest.mark.parametrize("mode", ["text", "semantic"])
+async def test_titles_count_in_no_other_mode(ghana: Library, mode: str) -> None:
+    assert not any("title" in hit.parts for hit in (await ghana.search.search("Ghana", mode=mode)).hits)
+
+
+@pytest.mark.parametrize("most_named", [0, MOST_NAMED])
+async def test_filters_hold_for_what_is_called_so_too(
+    ghana: Library, monkeypatch: pytest.MonkeyPatch, most_named: int
+) -> None:
+    monkeypatch.setattr(filtering, "MOST_NAMED", most_named)
+    for year, found in ((1957, True), (1960, False)):
+        hits = (await ghana.search.search("Ghana", filters=Filters(properties={"year": year}))).hits
+        assert any("title" in hit.parts for hit in hits) is found
+    assert (await ghana.search.search("Ghana", filters=Filters(sources=("wiki",)))).hits[0].key == "Ghana"
 
 
 @pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONGEST = 4096
 """Characters of a query that are read."""
@@ -25,13 +25,15 @@ _MINUS = re.compile(r"[-\u2212](?![-\u2212])(?=\S)")
 @dataclass(frozen=True)
 class Query:
     """`words` are looked for; of each of `phrases`, which are alternatives, one must occur; none of `excluded` may.
-    `notes` tell what of the query was not read; `signs` that something was typed, and no word or number among it."""
+    `notes` tell what of the query was not read; `signs` that something was typed, and no word or number among it;
+    `typed` is all of it."""
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     excluded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     signs: bool = False
+    typed: str = field(default="", compare=False)
 
     @property
     def sought(self) -> tuple[str, ...]:
@@ -77,7 +79,14 @@ def parse(text: str) -> Query:
             f"The first {MOST_PHRASES} phrases and the first {MOST_PHRASES} exclusions of the query are heeded."
         )
     signs = not tokens and bool(readable.strip())
-    return Query(words[:MOST_WORDS], phrases[:MOST_PHRASES], excluded[:MOST_PHRASES], tuple(notes), signs)
+    return Query(
+        words[:MOST_WORDS],
+        phrases[:MOST_PHRASES],
+        excluded[:MOST_PHRASES],
+        tuple(notes),
+        signs,
+        " ".join(readable.split()),
+    )
 
 
 def _tokens(text: str) -> Iterator[_Token]:

@@ -35,6 +35,9 @@ DEPTH = 60
 """How many passages each part is asked for, at first."""
 DEEPEST = 6400
 MOST = 1000
+MOST_TITLED = 20
+TITLE = 100.0
+"""How much more it counts to be called exactly what was typed: more than all else."""
 WORDS = 5.0
 """How much more words count than meaning where a text has all words of the query; where the best has less of it, as
 much less."""
@@ -83,7 +86,7 @@ class Search:
             ranked = await near.rank(asking.semantic, scope, notes)
             fused, roots = await self._enough(ranked, limit, grouped)
         else:
-            names = ("text", "semantic") if mode == "hybrid" else (mode,)
+            names = ("title", "text", "semantic") if mode == "hybrid" else (mode,)
             fused, roots = await self._enough(asking.rankings(names), limit, grouped)
         hits = await self._hits(fused[:limit], roots, query, grouped, marks)
         return await self._answer(hits, filters, notes)
@@ -127,6 +130,20 @@ class Search:
         inquiry.notes.update(dict.fromkeys(found.notes))
         covered = found.hits[0].score / found.bound if found.hits and found.bound else 0.0
         return [(hit.item_id, hit.score) for hit in found.hits], covered
+
+    async def titled(self, inquiry: Inquiry) -> Ranking:
+        """What is called exactly what was typed."""
+        query, scope = inquiry.query, inquiry.scope
+        if query.phrases or query.excluded or not query.words:
+            return []
+        kinds = scope.kinds if scope.kinds is not None else [kind.id for kind in await self._store.kinds.select()]
+        rows = await self._store.database.fetch("titled", {"title": query.typed, "kinds": list(kinds)})
+        ids = [row.id for row in rows if scope.allowed is None or row.id in scope.allowed]
+        if ids and scope.wide:
+            async with self._store.database.connection() as connection:
+                met = await scope.check(connection, ids)
+            ids = [number for number in ids if number in met]
+        return [(number, 1.0) for number in ids[:MOST_TITLED]]
 
     async def meaning_of(self, inquiry: Inquiry) -> Meaning | None:
         """What finds the nearest to a query; nothing if there is nothing to compare, which is noted."""
@@ -249,15 +266,19 @@ class Search:
         )
 
 
+_BY = {"title": "title", "text": "words", "semantic": "meaning"}
+
+
 class _Asking:
     """One inquiry, as each part of the search is asked it."""
 
     def __init__(self, search: Search, inquiry: Inquiry) -> None:
         self._search = search
         self._inquiry = inquiry
-        self._weights: dict[str, float] = {}
+        self._weights = {"title": TITLE}
         """How much each part counts; known when it has answered."""
         self._meaning: Meaning | None = None
+        self._parts = {"title": self._by_title, "text": self._by_words, "semantic": self._by_meaning}
         self._silent: set[str] = set()
         """Parts that cannot answer, and are not asked again."""
         self._inquiries: dict[str, Inquiry] | None = None
@@ -292,22 +313,24 @@ class _Asking:
         if "semantic" not in names:
             return dict.fromkeys(names, self._inquiry)
         narrowed = await self._search.narrow(self._inquiry, both="text" in names)
-        return {"text": narrowed.by_words, "semantic": narrowed.by_meaning}
+        return {"title": self._inquiry, "text": narrowed.by_words, "semantic": narrowed.by_meaning}
 
     async def _ask(self, name: str, inquiry: Inquiry, depth: int) -> Ranking:
         """A part's ranking; if it cannot answer, that is noted, and its ranking is empty."""
         if name in self._silent:
             return []
         try:
-            return await (self._by_meaning if name == "semantic" else self._by_words)(inquiry, depth)
+            return await self._parts[name](inquiry, depth)
         except DatabaseAway:
             raise
         except Exception as error:
             log.debug("The %s part could not answer.", name, exc_info=True)
-            part = "Searching by words" if name == "text" else "Searching by meaning"
-            inquiry.notes[f"{part} failed: {_sentence(error)}"] = None
+            inquiry.notes[f"Searching by {_BY[name]} failed: {_sentence(error)}"] = None
             self._silent.add(name)
             return []
+
+    async def _by_title(self, inquiry: Inquiry, depth: int) -> Ranking:
+        return (await self._search.titled(inquiry))[:depth]
 
     async def _by_words(self, inquiry: Inquiry, depth: int) -> Ranking:
         ranking, covered = await self._search.text_ranking(inquiry, depth)
