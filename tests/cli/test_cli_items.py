@@ -155,7 +155,8 @@ def test_the_names_of_the_storys_fields(document: Callable[..., Any]) -> None:
         "lease",
         "checkpoint",
     }
-    assert set(story) == {*fields, "reached", "history"}
+    assert set(story) == {*fields, "reached", "history", "texts"}
+    assert story["texts"] is None
     assert set(story["reached"]) == {"claimed"}
     assert set(story["item"]) == ITEM
     assert set(story["lease"]) == {"owner", "deadline", "token"}
@@ -171,6 +172,24 @@ def test_show_tells_where_a_redirect_leads(
 
     assert "Leads to  page 9" in said("show", item.key).stdout
     assert document("show", item.key)["alias_of"] == "page 9"
+
+
+def test_show_reads_out_what_an_item_and_its_sections_say(
+    wiki: detent.Detent, said: Callable[..., Result], document: Callable[..., Any]
+) -> None:
+    wiki.declare("wiki", "Section", PASSAGE)
+    named, item = wiki.claim(ARTICLE, "discovered", owner="somebody", limit=2)
+    pieces = [("Owl", "It [hunts]."), ("Owl", "By night."), ("Owl: Food", ""), ("Owl: Home", "Trees.")]
+    children = [detent.Child("Section", f"{item.key}#{place}", detent.Node(*each)) for place, each in enumerate(pieces)]
+    done = detent.Done(detent.Node("Owl"), children=children)
+    wiki.settle([(item, done), (named, detent.Done(alias_of=item.key))])
+
+    assert said("show", item.key, "--text").stdout == "Owl\nIt [hunts].\n\nBy night.\n\nOwl: Home\nTrees.\n\n"
+    texts = [{"title": title, "text": text} for title, text in pieces if text]
+    assert document("show", item.key, "--text")["texts"] == texts
+    without = said("show", named.key, "--text")
+    assert (without.returncode, without.stderr) == (2, f"wiki/Article/{named.key}: It leads to {item.key}.\n")
+    assert said("show", "page 9", "--text").stderr == "wiki/Article/page 9: It has no text.\n"
 
 
 def test_show_tells_what_an_item_was_embedded_with(

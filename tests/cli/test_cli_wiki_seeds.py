@@ -55,6 +55,16 @@ def test_a_file_that_is_no_list_of_titles_is_told_in_a_few_lines(
     assert told[20:] == ["And 1,010 more.", "Nothing was added."]
 
 
+@pytest.mark.parametrize("written", ["", "\n \n", "# Owl\n"])
+def test_a_file_without_titles_is_told(
+    said: Callable[..., Result], wiki: WikiServer, plain: Path, written: str
+) -> None:
+    (plain / "seeds").write_text(written)
+    told = said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--seeds-file", "seeds")
+    assert told.returncode == 2
+    assert told.stderr == "seeds names no seeds: it has no lines but empty ones and comments.\n"
+
+
 @pytest.mark.parametrize("code", ["de_DE", "https://de.wikipedia.org", "de.", ""])
 def test_what_is_no_code_of_a_language_is_refused_without_asking_anyone(
     said: Callable[..., Result], plain: Path, code: str

@@ -12,6 +12,7 @@ from detent.cli.options import Command, as_json, filters, with_session
 from detent.cli.output import ago, document, duration, moment
 from detent.cli.selection import Selection, find
 from detent.cli.session import Session
+from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -42,8 +43,10 @@ _LONGEST = 400
     checkpoint  null, or what the source keeps there
     reached     when it came to each state the last time
     history     a list of: at, from_state, to_state, attempt, token, took (seconds), owner, reason
+    texts       null, or with --text a list of: title, text
 """)
-def show(session: Session, key: str, source: str | None, label: str | None, json_: bool) -> None:
+@click.option("--text", is_flag=True, help="Print what it says, with its sections, and not its story.")
+def show(session: Session, key: str, *, source: str | None, label: str | None, json_: bool, text: bool) -> None:
     """Tell the story of the item KEY: where it is and why, and every move that it made.
 
     \b
@@ -51,16 +54,36 @@ def show(session: Session, key: str, source: str | None, label: str | None, json
       detent show "Alan Turing"
       detent show README.md --source docs --label File
       detent show README.md --json
+      detent show Owl --text
     """
 
     async def told(opened: Connected) -> None:
         story = await opened.store.show(await find(opened.store, key, Selection(source, label)))
+        texts = await opened.store.reading.texts(story.item.id) if text else None
         if json_:
-            document(_document(story))
+            document(_document(story, texts))
+        elif texts is not None:
+            _read_out(session, story, texts)
         else:
             _tell(session, story)
 
     session.with_store(told)
+
+
+def _read_out(session: Session, story: Story, texts: Sequence[tuple[str, str]]) -> None:
+    """Each text under its title, which is not said again where the next is only more of it."""
+    from detent.cli.drawing import plain
+
+    if not texts:
+        leads = f"It leads to {story.alias_of}." if story.alias_of is not None else "It has no text."
+        raise DetentError(f"{story.item.source}/{story.item.label}/{story.item.key}: {leads}")
+    before = None
+    for title, text in texts:
+        if title != before:
+            session.out.print(plain(title, style="bold"), soft_wrap=True)
+        session.out.print(plain(text), soft_wrap=True)
+        session.out.print()
+        before = title
 
 
 def _tell(session: Session, story: Story) -> None:
@@ -155,7 +178,7 @@ def _as_data(made: Embedding) -> dict[str, str | None]:
     return {"provider": made.provider, "model": made.model, "content_hash": made.content_hash, "hash": own}
 
 
-def _document(story: Story) -> dict[str, Any]:
+def _document(story: Story, texts: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
     lease = {"owner": story.owner, "deadline": story.deadline, "token": story.token} if story.owner else None
     return {
         "item": vars(story.item),
@@ -170,4 +193,5 @@ def _document(story: Story) -> dict[str, Any]:
         "checkpoint": story.checkpoint,
         "reached": story.reached,
         "history": [vars(entry) for entry in story.history],
+        "texts": [{"title": title, "text": text} for title, text in texts] if texts is not None else None,
     }

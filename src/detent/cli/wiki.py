@@ -250,9 +250,12 @@ def _first_of(faults: Sequence[str]) -> Iterator[str]:
 def _lines(file: Path) -> Sequence[str]:
     try:
         lines = [line.strip() for line in file.read_text("utf-8-sig").splitlines()]
-        return [line for line in lines if line and not line.startswith("#")]
     except (OSError, UnicodeDecodeError) as error:
         raise DetentError(f"{file} cannot be read as text: {error}") from None
+    titles = [line for line in lines if line and not line.startswith("#")]
+    if not titles:
+        raise DetentError(f"{file} names no seeds: it has no lines but empty ones and comments.")
+    return titles
 
 
 def _look_at(settings: WikiSettings) -> None:

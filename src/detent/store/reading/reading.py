@@ -38,6 +38,10 @@ class Reading:
         found = {row.id: await named(self._kinds, row) for row in rows}
         return [found[number] for number in ids if number in found]
 
+    async def texts(self, node: int) -> list[tuple[str, str]]:
+        """What it says and what those that belong to it say, in their order, each under its title."""
+        return [(row.title, row.text) for row in await self._database.fetch("texts", {"id": node})]
+
     async def node(self, node: int) -> Content:
         """All that a node has."""
         rows = await self._database.fetch("node_content", {"id": node})

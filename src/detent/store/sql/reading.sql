@@ -41,6 +41,11 @@ WHERE reference.item_id = %(id)s AND reference.position > %(position)s
   AND (%(kinds)s::integer[] IS NULL OR reference.kind_id = ANY (%(kinds)s::integer[]))
 ORDER BY reference.item_id, reference.position LIMIT %(limit)s;
 
+-- name: texts
+-- What a node says, and then what each of those that belong to it does, in their order.
+SELECT title, text FROM node WHERE (item_id = %(id)s OR parent_id = %(id)s) AND text <> ''
+ORDER BY item_id <> %(id)s, position, item_id;
+
 -- name: children_out
 -- A page of a node's children, in their order.
 SELECT child.position, ''::text AS name, child.edge AS type, '{}'::jsonb AS properties,
