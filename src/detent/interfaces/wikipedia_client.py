@@ -99,7 +99,7 @@ class WikipediaAPIClient:
             page.revision,
             page.text,
             article.sections,
-            [link.title.text for link in followed(article)],
+            [link.title.text for link in followed(article, page.title)],
             list(article.categories),
             article.infobox,
         )

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from detent.sources.wiki.following import is_followed, is_see_also
-from detent.sources.wiki.site import Title
+from detent.sources.wiki.following import followed, is_followed, is_see_also
+from detent.sources.wiki.site import Site, Title
+from detent.sources.wiki.wikitext import parse
+
+
+def test_each_title_is_followed_once_and_that_of_the_article_never() -> None:
+    article = parse("[[owl]] [[Mouse]] [[owl#Food]] [[mouse]] [[Night]]", Site(), "Owl")
+    assert [link.title.text for link in followed(article, "Owl")] == ["Mouse", "Night"]
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,9 @@ _RELATED = {
 _SEE_ALSO = frozenset(heading.lower() for headings in _RELATED.values() for heading in headings)
 
 
-def followed(article: Article) -> Iterator[Link]:
-    """The links to other articles, each target once, where it first stands."""
-    seen: set[str] = set()
+def followed(article: Article, title: str) -> Iterator[Link]:
+    """The links of the article of this title to others, each target once, where it first stands."""
+    seen = {title}
     for link in article.links:
         if link.title.text not in seen and is_followed(link.title):
             seen.add(link.title.text)

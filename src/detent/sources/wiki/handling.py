@@ -75,7 +75,7 @@ class Articles:
         if self._hidden is not None:
             page = replace(page, hidden=self._hidden(article.categories))
         categories = nodes.visible(page, article)
-        links = nodes.links(article, categories)
+        links = nodes.links(page.title, article, categories)
         return Done(
             nodes.article_node(page, article, self._settings.passage_size, site.address(page.title)),
             references=links,

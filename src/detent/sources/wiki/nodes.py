@@ -47,10 +47,11 @@ def visible(page: Page, article: Article) -> list[str]:
     return [name for name in article.categories if name not in page.hidden]
 
 
-def links(article: Article, categories: Sequence[str]) -> list[Reference]:
+def links(title: str, article: Article, categories: Sequence[str]) -> list[Reference]:
     """What the article refers to: other articles in the order in which they are named, and its categories."""
     about = [_of_links_in(section) for section in article.sections]
-    found = [Reference(LINKS_TO, ARTICLE, link.title.text, None, about[link.section]) for link in followed(article)]
+    leading = followed(article, title)
+    found = [Reference(LINKS_TO, ARTICLE, link.title.text, None, about[link.section]) for link in leading]
     return [*found, *(Reference(IN_CATEGORY, CATEGORY, name, None, _OF_CATEGORIES) for name in categories)]
 
 
