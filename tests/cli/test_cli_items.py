@@ -80,13 +80,16 @@ def test_how_often_an_item_was_tried_is_said_once(opened: detent.Detent, said: C
     assert said("items").stdout.splitlines()[1].endswith("no (1 of 1 attempts failed)")
 
 
-def test_a_long_reason_is_seen_to_be_cut(opened: detent.Detent, said: Callable[..., Result]) -> None:
+@pytest.mark.parametrize("word", ["word ", "words", "\u4e00"])
+def test_a_long_reason_is_seen_to_be_cut(opened: detent.Detent, said: Callable[..., Result], word: str) -> None:
     opened.declare("topics", "Topic", TOPIC)
     opened.add("topics", "Topic", ["a"])
     [item] = opened.claim(TOPIC, "pending", owner="somebody")
-    opened.settle([(item, detent.Failed("word " * 100))])
+    opened.settle([(item, detent.Failed(word * 300))])
 
-    assert said("items").stdout.splitlines()[1].endswith("word … (attempt 1)")
+    [_, line] = said("items").stdout.splitlines()
+    assert line.endswith(" … (attempt 1)")
+    assert line.count(word) > 30
 
 
 @pytest.mark.usefixtures("wiki")

@@ -18,6 +18,7 @@ from detent.knowledge.filters import Filters
 from detent.knowledge.query import parse
 from detent.lifecycle import ARTICLE
 from detent.search import MODES, Answer, Search
+from detent.search.search import MOST_TITLED
 from detent.store import Stage, filtering
 from detent.store.filtering import MOST_NAMED
 
@@ -90,6 +91,28 @@ async def test_filters_hold_for_what_is_called_so_too(
         hits = (await ghana.search.search("Ghana", filters=Filters(properties={"year": year}))).hits
         assert any("title" in hit.parts for hit in hits) is found
     assert (await ghana.search.search("Ghana", filters=Filters(sources=("wiki",)))).hits[0].key == "Ghana"
+
+
+@pytest.mark.parametrize("most_named", [0, MOST_NAMED])
+async def test_of_many_that_are_called_so_those_come_first_that_the_filters_leave(
+    library: Library, monkeypatch: pytest.MonkeyPatch, most_named: int
+) -> None:
+    for number in range(MOST_TITLED + 5):
+        await library.put(f"Mercury {number}", "", "A planet.", year=number)
+    await library.put("Other", "Mercury, Mercury, Mercury.", year=MOST_TITLED + 4)
+    async with library.store.database.connection() as connection:
+        await connection.execute("UPDATE node SET title = 'Mercury' WHERE title LIKE 'Mercury %' AND parent_id IS NULL")
+    await library.tend()
+    monkeypatch.setattr(filtering, "MOST_NAMED", most_named)
+    for year in (0, MOST_TITLED + 4):
+        [first, *_] = (await library.search.search("mercury", filters=Filters(properties={"year": year}))).hits
+        assert first.key == f"Mercury {year}"
+    assert all("title" in hit.parts for hit in (await library.search.search("mercury", limit=MOST_TITLED)).hits)
+
+
+async def test_a_passage_that_the_filters_leave_stands_for_what_is_called_so(ghana: Library) -> None:
+    [first, *_] = (await ghana.search.search("Ghana", filters=Filters(prefix="Ghana/2"))).hits
+    assert (first.key, first.passage, first.parts["title"]) == ("Ghana", "Ghana/2", 1.0)
 
 
 @pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import click
@@ -94,7 +93,9 @@ def _reason(item: Listed) -> str:
         return "held back until there is room for it"
     if item.error_kind is None:
         return ""
-    reason = shorten(f"{item.error_kind}: {item.error}", _LONGEST_REASON, placeholder=" …")
+    reason = f"{item.error_kind}: {item.error}"
+    if len(reason) > _LONGEST_REASON:
+        reason = f"{reason[: _LONGEST_REASON - 2].rstrip()} …"
     if item.not_before:
         return f"{reason} (attempt {item.attempt}; again after {moment(item.not_before)})"
     return reason if reason.endswith("attempts failed)") else f"{reason} (attempt {item.attempt})"

@@ -35,7 +35,8 @@ DEPTH = 60
 """How many passages each part is asked for, at first."""
 DEEPEST = 6400
 MOST = 1000
-MOST_TITLED = 20
+MOST_TITLED, MOST_CHECKED = 20, 1000
+"""How many that are called exactly what was typed come first, and are looked at for that."""
 TITLE = 100.0
 """How much more it counts to be called exactly what was typed: more than all else."""
 WORDS = 5.0
@@ -137,8 +138,10 @@ class Search:
         if query.phrases or query.excluded or not query.words:
             return []
         kinds = scope.kinds if scope.kinds is not None else [kind.id for kind in await self._store.kinds.select()]
-        rows = await self._store.database.fetch("titled", {"title": query.typed, "kinds": list(kinds)})
-        ids = [row.id for row in rows if scope.allowed is None or row.id in scope.allowed]
+        allowed = None if scope.allowed is None else list(scope.allowed)
+        limit = MOST_CHECKED if scope.wide else MOST_TITLED
+        asked = {"title": query.typed, "kinds": list(kinds), "allowed": allowed, "limit": limit}
+        ids = [row.id for row in await self._store.database.fetch("titled", asked)]
         if ids and scope.wide:
             async with self._store.database.connection() as connection:
                 met = await scope.check(connection, ids)

@@ -255,8 +255,16 @@ def test_while_parts_of_another_day_are_there_nothing_is_read(tmp_path: Path, ca
     assert [page.text for page in dump.pages()] == ["It is old."] * 2
 
 
-def test_another_day_without_texts_does_no_harm(tmp_path: Path, cache: Path) -> None:
-    for name, text in [("20260101-pages-meta-history", "Hoo."), ("20260301-stub-articles", "")]:
+def test_days_are_told_by_whole_files_too(tmp_path: Path, cache: Path) -> None:
+    for day in ("20260101", "20260201"):
+        (tmp_path / f"owlwiki-{day}.xml").write_bytes(dumps.xml([DumpedPage("Owl", day)]))
+    with pytest.raises(DumpMissing, match="of several days"):
+        Dump(tmp_path, cache).site()
+
+
+def test_another_day_of_what_is_not_read_does_no_harm(tmp_path: Path, cache: Path) -> None:
+    names = [("20260101-pages-articles", "Hoo."), ("20260301-stub-articles", ""), ("20251201-pages-meta-history", "")]
+    for name, text in names:
         (tmp_path / f"owlwiki-{name}.xml").write_bytes(dumps.xml([DumpedPage("Owl", text)]))
     assert [page.text for page in Dump(tmp_path, cache).pages()] == ["Hoo."]
 

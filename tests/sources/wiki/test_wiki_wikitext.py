@@ -225,6 +225,10 @@ After."""
         ("<SPAN class=x style='color:red; Display : none;'>a <b>b</b> [[c]]</SPAN >d", "d"),
         ('<div><span style="display:none">a</span>b</div>c', "b\nc"),
         ('<span style="display:inline">a</span> none', "a none"),
+        ("<div style='display:none'>a <span>b</span> <div>c</div> d</div>e", "e"),
+        ("<span style='DISPLAY:NONE'><span>b</span></span>c", "c"),
+        ("<p style='display:none'>a</p><small style='display:none'>b</small>c", "c"),
+        ("a<br style='display:none'/><span style='display:none'/>b<span style='display:none'>c</span>", "a\nb"),
         ('<span style="display:none">a', "a"),
         ('<span style="display:none">a</div>', "a"),
         ('<spanner style="display:none">a</spanner>', '<spanner style="display:none">a</spanner>'),
@@ -256,14 +260,30 @@ def test_a_row_without_words_is_left_out() -> None:
         ("| rowspan=2 | a\n|-\n|}\n{|\n| b", ["a", "b"]),
         ("| rowspan=2 | a\n{|\n| b\n|}\n|-\n| c", ["a", "b", "c"]),
         ("| rowspan=0 | a || rowspan=x | b\n|-\n| c", ["a | b", "c"]),
+        ("| colspan=0 | a || rowspan=2 | b\n|-\n| c", ["a | b", "c | b"]),
+        ("| a || b || rowspan=3 | c\n|-\n| d\n|-\n| e || f", ["a | b | c", "d", "e | f | c"]),
+        ("| style='display:none' | a || b", ["| b"]),
     ],
 )
 def test_a_cell_that_takes_several_rows_is_in_each_of_them(rows: str, seen: list[str]) -> None:
     assert text_of(f"{{|\n{rows}\n|}}").split("\n") == seen
 
 
+def test_on_a_short_page_a_long_cell_is_in_all_its_rows() -> None:
+    rows = "".join(f"\n|-\n| {year} || N{year}" for year in range(2002, 2007))
+    page = f"{{|\n| 2001 || rowspan=6 | {'Prize ' * 50} || N2001{rows}\n|}}".replace("|| N2", "|| N2")
+    seen = text_of(page).split("\n")
+    assert [row.count("Prize") for row in seen] == [50] * 6
+    assert [row.split(" | ")[2] for row in seen] == [f"N{year}" for year in range(2001, 2007)]
+
+
+def test_what_hangs_makes_no_page_many_times_as_long() -> None:
+    page = "{|\n| rowspan=999 colspan=999 | " + "a" * 10_000 + "\n|-\n| b" * 20_000
+    assert len(text_of(page)) < 3 * len(page)
+
+
 def test_the_items_of_a_list_in_a_cell_are_told_apart() -> None:
-    assert text_of("{|\n| a\n* b\n|-\n* c\n* d\n|}") == "a b\nc; d"
+    assert text_of("{|\n| a\n* b\n|-\n* c\n*\n* d\n|}") == "a b\nc; d"
     page = "{|\n| Pears:\n* [[Comice]]\n* Conference.\n** Bosc\nand more\n| a\n* b\n|\n* c\n* d\n: e\n|}"
     assert text_of(page) == "Pears: Comice; Conference. Bosc and more | a b | c; d e"
 

@@ -63,11 +63,26 @@ def test_signs_in_words_divide_no_parameters_of_an_infobox() -> None:
         ("{{formatnum:12345}} owls, {{formatnum:1|R}} nest", "12345 owls, 1 nest"),
         ("{{#if:a|b}} {{TALKPAGENAME}} {{CURRENTYEAR}} {{DEFAULTSORT:a}}", ""),
         ("H{{sub|2}}O, {{chem2|H2SO4}}, 5{{sup|th}}, Owls{{'}} and James{{'s}}", "H2O, H2SO4, 5th, Owls' and James's"),
-        ("It had, {{as of|2020|5}}, two. {{As of}}", "It had, as of 2020-05, two."),
+        ("{{As of|2020|5}}, it had two. {{As of}}", "As of 2020-05, it had two."),
     ],
 )
 def test_what_is_only_said_in_other_letters_is_seen(written: str, seen: str) -> None:
     assert parse(written, SITE, "Great Owl").sections[0].text == seen
+
+
+def test_the_name_of_the_page_is_a_part_of_titles() -> None:
+    page = "[[Category:{{PAGENAME}}]][[{{PAGENAME}} (film)|the film]] [[File:{{PAGENAME}}.jpg|thumb|A picture of it]]"
+    article = parse(page, SITE, "E=mc²")
+    assert article.categories == ["E=mc²"]
+    assert [link.title.text for link in article.links] == ["E=mc² (film)"]
+    assert article.sections[0].text == "the film"
+
+
+def test_no_page_becomes_many_times_as_long_by_its_own_name() -> None:
+    title, page = "x" * 250, "{{PAGENAME}} [[../a]] " * 20_000
+    seen = parse(page, Site(subpages=True), f"{title}/b").sections[0].text
+    assert seen.startswith(f"{title}/b {title}/a")
+    assert len(seen) < 2 * len(page)
 
 
 def test_the_name_of_a_parameter_is_one_line() -> None:

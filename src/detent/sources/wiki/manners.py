@@ -34,8 +34,10 @@ def client_of(
     # whoever set a slow pace waits for it, and for one other who does
     at_most = max(pace.LONGEST_WAIT_SECONDS, 2 * _seconds_between(settings))
 
+    unusual = max(_SILENT_SECONDS, 2 * _seconds_between(settings))
+
     async def turn(host: str) -> Wait | None:
-        with _telling_of_a_wait(settings, tell, at_most):
+        with _telling_of_a_wait(settings, tell, unusual, at_most):
             return await pace.turn(settings.service, per_minute, at_most)
 
     async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
@@ -53,13 +55,15 @@ def client_of(
 
 
 @contextmanager
-def _telling_of_a_wait(settings: WikiSettings, tell: Callable[[str], None] | None, at_most: float) -> Iterator[None]:
-    """Tell of what takes long that somebody is waiting for."""
+def _telling_of_a_wait(
+    settings: WikiSettings, tell: Callable[[str], None] | None, unusual: float, at_most: float
+) -> Iterator[None]:
+    """Tell of a wait that is longer than those that the pace makes."""
     if tell is None:
         yield
         return
     words = f"Waiting, for {at_most:.0f} seconds at most, until {settings.service} may be asked again."
-    telling = asyncio.get_running_loop().call_later(_SILENT_SECONDS, tell, words)
+    telling = asyncio.get_running_loop().call_later(unusual, tell, words)
     try:
         yield
     finally:

@@ -24,27 +24,29 @@ SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth 
 -- name: titled
 -- What is called so exactly, in small or capital letters, or has this as another name, among nodes that belong to none.
 -- For each, what it says first: itself, or the first of those that belong to it and have a text; those that say nothing
--- are left out.
+-- are left out. With `allowed`, only those items are found.
 WITH called AS (
-    (
-        SELECT node.item_id, node.text <> '' AS says FROM node JOIN item ON item.id = node.item_id
-        WHERE node.parent_id IS NULL AND lower(left(node.title, 64)) = lower(left(%(title)s::text, 64))
-          AND lower(node.title) = lower(%(title)s::text) AND item.kind_id = ANY (%(kinds)s::integer[])
-        LIMIT 100
-    )
+    SELECT node.item_id, node.text <> '' AS says FROM node JOIN item ON item.id = node.item_id
+    WHERE node.parent_id IS NULL AND lower(left(node.title, 64)) = lower(left(%(title)s::text, 64))
+      AND lower(node.title) = lower(%(title)s::text) AND item.kind_id = ANY (%(kinds)s::integer[])
     UNION
     SELECT node.item_id, node.text <> '' FROM alias
     JOIN item ON item.kind_id = alias.kind_id AND item.key = alias.to_key
     JOIN node ON node.item_id = item.id
     WHERE alias.kind_id = ANY (%(kinds)s::integer[]) AND alias.key = %(title)s::text
 )
-SELECT CASE WHEN called.says THEN called.item_id ELSE first.item_id END AS id
-FROM called LEFT JOIN LATERAL (
-    SELECT child.item_id FROM node AS child WHERE child.parent_id = called.item_id AND child.text <> ''
-    ORDER BY child.position LIMIT 1
-) AS first ON true
-WHERE called.says OR first.item_id IS NOT NULL
-ORDER BY called.item_id;
+SELECT said.item_id AS id
+FROM called CROSS JOIN LATERAL (
+    SELECT * FROM (
+        SELECT called.item_id, -1 AS position WHERE called.says
+        UNION ALL
+        SELECT child.item_id, child.position FROM node AS child
+        WHERE child.parent_id = called.item_id AND child.text <> '' AND NOT called.says
+    ) AS saying
+    WHERE %(allowed)s::bigint[] IS NULL OR item_id = ANY (%(allowed)s::bigint[])
+    ORDER BY position LIMIT 1
+) AS said
+ORDER BY called.item_id LIMIT %(limit)s;
 
 -- name: embedding_of
 -- The text that an item was embedded from, and those of what belongs to it.

@@ -22,19 +22,17 @@ from detent.sources.wiki.pages import Absent
 _FILE = re.compile(r".*\.xml(?:-p\d+p\d+)?(?:\.(?:gz|bz2))?", re.DOTALL)
 _RANGE = re.compile(r"-p\d+p\d+")
 _DIGITS = re.compile(r"(\d+)")
-_DAY = re.compile(r"-(\d{8}|latest)-")
-_PREFERRED: tuple[Callable[[str], bool], ...] = (
+_DAY = re.compile(r"-(\d{8}|latest)(?=[-.])")
+Preferences = tuple[Callable[[str], bool], ...]
+
+_CONTENTS: Preferences = (
     lambda name: "-pages-articles" in name,
     lambda name: "-pages-meta-current" in name,
     lambda name: "-pages-meta-history" in name,
-    lambda name: "multistream" in name,
-    lambda name: _RANGE.search(name) is None,
 )
+_FORMS: Preferences = (lambda name: "multistream" in name, lambda name: _RANGE.search(name) is None)
 """Of what lies in a folder, that which is taken, where there is something of the kind: a wiki is published in several
 ways, each of them whole, and beside files that have no texts."""
-
-_TEXTS = _PREFERRED[:3]
-"""What has the texts of pages. Of another day, there may be files without them."""
 
 PAGES_FOR_ONE = 1_000
 """When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
@@ -48,10 +46,9 @@ def files(path: Path) -> list[Path]:
     if not path.is_dir():
         raise DumpMissing(path)
     found = {each.name: each for each in path.iterdir() if _FILE.fullmatch(each.name) and each.is_file()}
-    names = {name for name in found if any(has(name) for has in _TEXTS)} or set(found)
+    names = _preferred(set(found), _CONTENTS)
     _require_one_day(path, names)
-    for preferred in _PREFERRED:
-        names = set(filter(preferred, names)) or names
+    names = _preferred(names, _FORMS)
     once: dict[str, str] = {}
     for name in sorted(names):  # plain before packed
         once.setdefault(name.removesuffix(".bz2").removesuffix(".gz"), name)
@@ -60,6 +57,12 @@ def files(path: Path) -> list[Path]:
             path, f"There is no dump in the folder {path}: no file there ends in .xml, .xml.gz, .xml.bz2."
         )
     return [found[name] for name in sorted(once.values(), key=_in_numbers)]
+
+
+def _preferred(names: set[str], preferences: Preferences) -> set[str]:
+    for preferred in preferences:
+        names = set(filter(preferred, names)) or names
+    return names
 
 
 def _require_one_day(folder: Path, names: Collection[str]) -> None:

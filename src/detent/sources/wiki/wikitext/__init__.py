@@ -4,7 +4,8 @@ It is read in three passes, each of which looks at every character a bounded num
 comments and what is no wikitext, such as formulas. `markup` splits the rest at the few marks that nest (links,
 templates, references, headings), finds what there is to find, and leaves text with what can be seen of them. `plain`
 takes the marks out of that text, all sections of an article at once; `lines` does so with those that stand at the
-beginning of a line, lists and tables among them. Before `markup`, `switches` takes out words such as `__NOTOC__`. In
+beginning of a line, lists and tables among them, whose `rows` become lines, and `hiding` takes out what no reader sees.
+Links may be `relative` to their page. Before `markup`, `switches` takes out words such as `__NOTOC__`. In
 wikis whose language has variants, `variants` takes one of each choice between them, before `markup` and of what that
 leaves. What some `templates` show is known; `measures` tells it of numbers and dates.
 

@@ -193,11 +193,11 @@ class Reader:
 
     def _show(self, shown: str) -> None:
         """Put out what a template shows, whose pipes may divide what is around it. Within another thing it is marked,
-        for no title is known that it is a part of. A sign is a part of one, though, as it is of words."""
+        for no title is known that it is a part of. A sign and the page's own title are parts of one, though."""
         if not shown:
             shown = GONE
         elif self._open and shown not in _SIGNS:
-            shown = shown.replace("=", EQUALS) + NOTHING
+            shown = shown.replace("=", EQUALS) + ("" if shown == self._titles.page else NOTHING)
         self._output.append(shown)
 
     def _end_template(self, mark: str, place: int) -> None:
@@ -234,6 +234,8 @@ class Reader:
     def _template(self, content: str, place: int) -> str:
         """Note a template, and tell what is seen of it."""
         name, _, arguments = content.partition("|")
+        if len(name) > LONGEST_WRITTEN:
+            return ""
         use = self._uses.get(name)
         if use is None:
             use = self._uses[name] = use_of(name, self._titles)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from detent.sources.wiki.wikitext.hiding import without_hidden
 from detent.sources.wiki.wikitext.lines import arranged
 from detent.sources.wiki.wikitext.marks import BREAK, GONE, INDENT, KEPT, KEPT_END, NOTHING, SECTION, undivided
 from detent.sources.wiki.wikitext.verbatim import decoded
@@ -16,11 +17,6 @@ _TAG = re.compile(
     rf"|translate|tt|tvar|u|var|wbr)(?![\w-])[^<>{SECTION}]*+>"
 )
 """Tags: first those that begin a line, then the cells of tables, then those that are among words."""
-_ELEMENT = re.compile(
-    rf"<(span|div)(?![\w-])([^<>{SECTION}]*+)>(?:[^<{SECTION}]++|<(?!/?(?:span|div)(?![\w-])))*+</\1\s*+>",
-    re.IGNORECASE,
-)
-_HIDING = re.compile(r"\bdisplay\s*+:\s*+none\b", re.IGNORECASE)
 _QUOTES = re.compile("''(?:'''(?!')|'(?!')|(?!'))")
 """Two, three or five of them; of more, the last ones."""
 _ADDRESS = re.compile(
@@ -50,9 +46,7 @@ def plain(text: str, shown: Sequence[str]) -> str:
 
 def _unmarked(text: str) -> str:
     if "<" in text:
-        if "none" in text:
-            text = _ELEMENT.sub(_unless_hidden, text)
-        text = _TAG.sub(_instead, text)
+        text = _TAG.sub(_instead, without_hidden(text))
     if "''" in text:
         text = _QUOTES.sub("", text)
     if "[" in text:
@@ -94,10 +88,6 @@ def _between(word: str, before: str, gap: str, following: str) -> str:
     if len(marks) > 1 or within.strip(f" {GONE}"):
         return (before.rstrip() or marks[0]) + space
     return before.removesuffix(" ") + after if after else before or within.replace(GONE, "")[:1]
-
-
-def _unless_hidden(element: re.Match[str]) -> str:
-    return NOTHING if _HIDING.search(element[2]) else element[0]
 
 
 def _instead(tag: re.Match[str]) -> str:

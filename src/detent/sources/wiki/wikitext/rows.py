@@ -6,10 +6,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from detent.sources.wiki.wikitext.hiding import hides
 from detent.sources.wiki.wikitext.marks import BREAK
 
 _SPAN = re.compile(r"(row|col)span\s*+=\s*+[\"']?\s*+([0-9]{1,3})", re.IGNORECASE)
 _WIDEST = 20
+_LEAST_ROOM = 20_000
+"""Characters that may hang in all the rows of a page, however short."""
 _ENDING = tuple(".,;:!?")
 
 
@@ -31,11 +34,11 @@ _ONE = _Span()
 
 
 class Rows:
-    """The row at hand, and what hangs into it. What hangs is written again in each row, but never more than `room`
-    characters of it, so that a page does not become many times as long."""
+    """The row at hand, and what hangs into it. What hangs is written again in each row, but not much more of it than
+    `length`, that of the page, so that this does not become many times as long."""
 
-    def __init__(self, room: int) -> None:
-        self._room = room
+    def __init__(self, length: int) -> None:
+        self._room = max(length, _LEAST_ROOM)
         self._cells: list[list[str]] = []
         self._spans: dict[int, _Span] = {}
         self._hanging: dict[int, _Hanging] = {}
@@ -49,7 +52,8 @@ class Rows:
         before, pipe, after = written.partition("|")
         if pipe and (found := _SPAN.findall(before)):
             self._spans[len(self._cells)] = _span(found)
-        self._cells.append([(after if pipe else before).strip()])
+        text = (after if pipe else before).strip()
+        self._cells.append(["" if pipe and hides(before) else text])
         self._in_list = False
 
     def go_on(self, line: str, *, item: bool = False) -> None:
@@ -86,6 +90,8 @@ class Rows:
             filled = len(columns) - span.columns + 1
         if self._let_hang(hanging, columns):
             filled = len(columns)
+        for column, found in hanging.items():  # the row ends before them
+            self._hang(column, _Hanging(found.rows - 1, found.text))
         return columns[:filled]
 
     def _let_hang(self, hanging: dict[int, _Hanging], columns: list[str]) -> bool:

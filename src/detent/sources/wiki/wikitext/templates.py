@@ -49,8 +49,10 @@ def use_of(written: str, titles: Titles) -> Use:
     """How the template is used that is called so, in any of the ways in which that can be written."""
     plain = " ".join(written.replace("_", " ").split())
     lower = plain.lower()
+    if plain in _OF_THE_PAGE:
+        return Use("", False, lambda _: titles.own())
     if _FUNCTION.match(plain):
-        words = _said(plain, titles)
+        words = _said(plain)
         return Use("", False, lambda _: words)
     shown = _SHOWN.get(lower) or (_first if lower.startswith("lang-") else None)
     title = titles.of(plain)
@@ -60,10 +62,8 @@ def use_of(written: str, titles: Titles) -> Use:
     return Use(name, _is_infobox(name), shown)
 
 
-def _said(function: str, titles: Titles) -> str:
-    """What is seen of what is no template, where that is only said in other letters, or is the name of the page."""
-    if function in ("PAGENAME", "FULLPAGENAME"):
-        return titles.page
+def _said(function: str) -> str:
+    """What is seen of what is no template, where that is only said in other letters."""
     name, _, words = function.partition(":")
     said = _LETTERS.get(name.lower())
     return said(words.strip()) if said else ""
@@ -126,10 +126,11 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _since(values: Sequence[str]) -> str:
-    """`2020|5` is as of 2020-05."""
-    return f"as of {when}" if (when := dated(values)) else ""
+    """`2020|5` is As of 2020-05."""
+    return f"As of {when}" if (when := dated(values)) else ""
 
 
+_OF_THE_PAGE = frozenset(("PAGENAME", "FULLPAGENAME"))
 _LETTERS: Mapping[str, Callable[[str], str]] = {
     "lc": str.lower,
     "uc": str.upper,

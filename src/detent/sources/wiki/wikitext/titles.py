@@ -11,6 +11,9 @@ from detent.sources.wiki.wikitext.relative import Way, way
 _LONGEST_ORDINARY = 60
 """Characters. Not even with four bytes for each is that too long for a title."""
 
+_MOST_ADDED = 200_000
+"""Characters of its own title that a page may say in fewer."""
+
 _UNUSUAL = re.compile(
     "[\0-\x1f#%&/:<>[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200a\u200e\u200f\u2028-\u202f\u205f\u3000\ufffd\ud800-\udfff]"
 )
@@ -25,6 +28,7 @@ class Titles:
     def __init__(self, site: Site, page: str = "") -> None:
         self._site = site
         self.page = page
+        self._room = _MOST_ADDED
         self._known: dict[str, Title | None] = {}
 
     def of(self, written: str) -> Title | None:
@@ -39,7 +43,17 @@ class Titles:
         """Where a link leads that is relative to the page; None for any other."""
         if not self._site.subpages or not _MAY_BE_RELATIVE.match(written) or _ELSEWHERE.match(written):
             return None
-        return way(written, self.page)
+        found = way(written, self.page)
+        return found._replace(words=self._within_room(found.words)) if found else None
+
+    def own(self) -> str:
+        """The title of the page, for where it names itself."""
+        return self._within_room(self.page)
+
+    def _within_room(self, words: str) -> str:
+        """Words that the page does not spell out itself; none any more where it would become much longer by them."""
+        self._room -= len(words)
+        return words if self._room > 0 else ""
 
     def _found(self, written: str) -> Title | None:
         if _is_ordinary(written):
