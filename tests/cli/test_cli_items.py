@@ -182,12 +182,15 @@ def test_show_reads_out_what_an_item_and_its_sections_say(
 ) -> None:
     wiki.declare("wiki", "Section", PASSAGE)
     named, item = wiki.claim(ARTICLE, "discovered", owner="somebody", limit=2)
-    pieces = [("Owl", "It [hunts]."), ("Owl", "By night."), ("Owl: Food", ""), ("Owl: Home", "Trees.")]
+    pieces = [("Owl", "It [hunts]."), ("Owl", "By night."), ("Owl: Food", ""), ("Owl: Home", "- Trees\n- \x1b[1mBarns")]
     children = [detent.Child("Section", f"{item.key}#{place}", detent.Node(*each)) for place, each in enumerate(pieces)]
     done = detent.Done(detent.Node("Owl"), children=children)
     wiki.settle([(item, done), (named, detent.Done(alias_of=item.key))])
 
-    assert said("show", item.key, "--text").stdout == "Owl\nIt [hunts].\n\nBy night.\n\nOwl: Home\nTrees.\n\n"
+    assert (
+        said("show", item.key, "--text").stdout
+        == "Owl\nIt [hunts].\n\nBy night.\n\nOwl: Home\n- Trees\n- \\x1b[1mBarns\n\n"
+    )
     texts = [{"title": title, "text": text} for title, text in pieces if text]
     assert document("show", item.key, "--text")["texts"] == texts
     without = said("show", named.key, "--text")

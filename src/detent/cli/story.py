@@ -81,7 +81,8 @@ def _read_out(session: Session, story: Story, texts: Sequence[tuple[str, str]]) 
     for title, text in texts:
         if title != before:
             session.out.print(plain(title, style="bold"), soft_wrap=True)
-        session.out.print(plain(text), soft_wrap=True)
+        for line in text.split("\n"):
+            session.out.print(plain(line), soft_wrap=True)
         session.out.print()
         before = title
 
