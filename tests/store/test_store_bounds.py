@@ -334,6 +334,21 @@ async def test_a_wish_that_comes_while_items_are_drawn_nearer_is_not_lost(
     assert [item.key for item in await claim(store, kind)] == ["a"]
 
 
+@pytest.mark.parametrize(("known", "kept"), [(None, "r1"), ("r0", "r0")])
+async def test_what_is_found_nearer_while_it_is_worked_on_keeps_what_is_learned_of_its_content(
+    store: Store, known: str | None, kept: str
+) -> None:
+    """Else it would be fetched once more only for its depth."""
+    kind = await declared(store, ARTICLE, depth=9)
+    await store.add("web", "Page", [NewItem("a", "Page", 5, content_hash=known)])
+    [item] = await claim(store, kind)
+    await add(store, "a", depth=1)
+    assert await store.bounds.draw_nearer()
+    await store.settle([(item, Done(Node("a"), to="processed", content_hash="r1"))])
+    [again] = await claim(store, kind)
+    assert (again.key, again.priority, again.content_hash) == ("a", 1, kept)
+
+
 async def test_wishes_of_items_that_are_gone_are_forgotten(store: Store, query: Query) -> None:
     kind = await declared(store, ARTICLE, depth=1, state="processed")
     await add(store, "a", 1)

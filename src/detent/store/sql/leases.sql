@@ -99,10 +99,11 @@ RETURNING token;
 
 -- name: settle
 -- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile, the
--- item goes on to `again`, if there is such a state, with its attempts forgiven. The lease is locked first: see
--- rule 1 of the schema. If somebody settled under the lease after this statement's snapshot was taken, it is
--- `behind` and moves nothing: it would wait for items that are no longer its own, against the order of locks. The
--- next try in the same transaction sees everything, since the leases are locked by then.
+-- item goes on to `again`, if there is such a state, with its attempts forgiven; its hash is then the one that was
+-- told, or where none was, as of one that is only nearer than was known, the one that was worked on. The lease is
+-- locked first: see rule 1 of the schema. If somebody settled under the lease after this statement's snapshot was
+-- taken, it is `behind` and moves nothing: it would wait for items that are no longer its own, against the order of
+-- locks. The next try in the same transaction sees everything, since the leases are locked by then.
 -- Items that go the same way are a slice of `ids`. The answer counts what was moved and names what did not go as
 -- asked; if anything was not moved, it names all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
@@ -132,7 +133,8 @@ moved AS (
         not_before = CASE WHEN changed AND way.again IS NOT NULL OR way.delay IS NULL THEN '-infinity'
                           ELSE way.now + make_interval(secs => way.delay) END,
         attempt = CASE WHEN changed AND way.again IS NOT NULL THEN 0 ELSE way.attempt END,
-        content_hash = CASE WHEN changed THEN content_hash ELSE coalesce(way.hash, content_hash) END,
+        content_hash = CASE WHEN changed AND content_hash IS NOT NULL THEN content_hash
+                            ELSE coalesce(way.hash, content_hash) END,
         token = CASE WHEN way.keep_token THEN item.token END,
         changed = false
     FROM way
