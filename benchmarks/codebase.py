@@ -25,10 +25,10 @@ from benchmarks.figures import Figure, at_most
 from benchmarks.taken import Taken, taking
 from detent.application.discovery import discover
 from detent.configuration import load
+from detent.documents.formats import parse
 from detent.knowledge import Item, Outcome
 from detent.lifecycle import NODE
 from detent.sources import Source
-from detent.sources.files.parsing.kinds import parse
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import ENTRIES, make
 from detent.sources.source import waiting_state

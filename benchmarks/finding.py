@@ -22,9 +22,9 @@ from detent.knowledge import Embedding
 from detent.knowledge.filters import Filters
 from detent.search import Search
 from detent.store import Store
-from detent.store.embeddings import note_embeddings
 from detent.store.exchange import load
 from detent.store.vectors import Model
+from detent.store.vectors.embeddings import note_embeddings
 from detent.worker.tending import Tending
 
 COUNT = 1_000_000

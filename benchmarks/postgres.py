@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from detent.store.embedded import attach
+from detent.postgres import attach
 
 FOLDER = Path("build/bench/server")
 DATABASE = "detent_benchmark"

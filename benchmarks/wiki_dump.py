@@ -30,7 +30,7 @@ from detent.sources.wiki.dump import Dump, unpacking
 from detent.sources.wiki.handling import ByDump
 from detent.sources.wiki.nodes import ARTICLE
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import ARTICLES, CANONICAL
+from detent.wikitext.site import ARTICLES, CANONICAL
 
 MOST_ARTICLES, MOST_BYTES = 20_000, 100_000_000
 """How large a dump is made: whichever is reached first."""

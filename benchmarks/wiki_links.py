@@ -27,9 +27,9 @@ from detent.sources.wiki.handling import Articles
 from detent.sources.wiki.nodes import ARTICLE
 from detent.sources.wiki.pages import Page
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import Site
 from detent.sources.wiki.source import make
 from detent.store import Stage, Store
+from detent.wikitext.site import Site
 from detent.worker.duty import declare
 from detent.worker.interpreter import prepare_for_work
 

@@ -15,7 +15,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 from detent.sources.wiki.dump import Dump
-from detent.sources.wiki.site import ARTICLES
+from detent.wikitext.site import ARTICLES
 
 MADE_UP = 2_000
 FURTHER = 10

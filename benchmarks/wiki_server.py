@@ -23,7 +23,7 @@ import httpx
 
 from benchmarks import wiki_pages
 from benchmarks.wiki_crew import Meet
-from detent.sources.wiki.site import CANONICAL
+from detent.wikitext.site import CANONICAL
 
 ASKED = "/asked"
 """Where the server tells the addresses that it was asked for, and forgets them."""

@@ -32,8 +32,8 @@ from benchmarks.contenders import REPOSITORY
 from benchmarks.figures import Figure, at_least
 from benchmarks.peers import environment
 from detent.sources.wiki.dump import Dump
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, FILES, Site
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.site import ARTICLES, CATEGORIES, FILES, Site
 
 MOST_BYTES = 30_000_000
 """How much wikitext is read of each folder, as peers take their time."""

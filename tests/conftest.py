@@ -18,8 +18,8 @@ import pytest
 from psycopg import conninfo, sql
 from psycopg.rows import namedtuple_row
 
+from detent.postgres import attach
 from detent.store import Store
-from detent.store.embedded import attach
 
 hypothesis.settings.register_profile("detent", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("detent")

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import detent
+from detent import postgres
 from detent.errors import DetentError
-from detent.store import embedded
 
 Result = subprocess.CompletedProcess[str]
 
@@ -47,7 +47,7 @@ def folder() -> Iterator[Path]:
     (made / "handlers.py").write_text(HANDLERS)
     yield made
     with contextlib.suppress(DetentError):
-        embedded.stop(made / ".detent")
+        postgres.stop(made / ".detent")
     shutil.rmtree(made, ignore_errors=True)
 
 

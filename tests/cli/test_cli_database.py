@@ -18,9 +18,9 @@ import psycopg
 import pytest
 
 import detent
+from detent import postgres
 from detent.errors import DetentError
 from detent.lifecycle import BUILTIN, TOPIC, Lifecycle, mermaid
-from detent.store import embedded
 
 Result = subprocess.CompletedProcess[str]
 
@@ -37,7 +37,7 @@ def folder() -> Iterator[Path]:
     made.chmod(0o755)
     yield made
     with contextlib.suppress(DetentError):
-        embedded.stop(made / ".detent")
+        postgres.stop(made / ".detent")
     shutil.rmtree(made, ignore_errors=True)
 
 
@@ -252,7 +252,7 @@ def test_the_own_server_that_dies_during_a_run_is_started_again(
     )
     process = start("run", "--modules", "handlers", "--concurrency", "1", cwd=folder)
     until((folder / "begun").exists)
-    server = embedded.describe(folder / ".detent").pid
+    server = postgres.describe(folder / ".detent").pid
     assert server is not None
 
     os.kill(server, signal.SIGKILL)

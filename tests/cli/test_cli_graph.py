@@ -216,7 +216,7 @@ def test_parquet_has_nodes_and_edges(said: Callable[..., Result], tmp_path: Path
 @pytest.mark.usefixtures("site")
 def test_a_missing_package_is_named(said: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.delitem(sys.modules, "detent.formats.parquet", raising=False)
+    monkeypatch.delitem(sys.modules, "detent.projections.parquet", raising=False)
     result = said("graph", "export", "site", "--format", "parquet")
     assert (result.returncode, "pip install 'detent[parquet]'" in result.stderr) == (2, True)
 

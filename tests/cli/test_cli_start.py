@@ -17,7 +17,7 @@ main(sys.argv[1:])
 """
 
 WORKERS = {"detent.worker", "detent.sources", "detent.interfaces", "detent.demo", "detent.application.asynchronous"}
-SERVER = {"detent.store.embedded"}
+SERVER = {"detent.postgres"}
 OTHER_COMMANDS = {"detent.cli.run", "detent.cli.database", "detent.cli.items", "detent.cli.config", "detent.cli.story"}
 
 

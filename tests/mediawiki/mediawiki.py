@@ -18,7 +18,7 @@ from tests.processes import kill
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 
-from detent.sources.wiki.site import CANONICAL
+from detent.wikitext.site import CANONICAL
 
 PLACE = Path("/usr/share/mediawiki")
 PACKAGES = ("mediawiki", "php-cli", "php-sqlite3", "php-mbstring", "php-xml", "php-intl")

@@ -15,8 +15,8 @@ from tests.mediawiki.packing import pack
 from tests.mediawiki.pages import all_pages
 
 from detent.sources.wiki.dump import Dump
-from detent.sources.wiki.site import Site
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.site import Site
 
 SPELLINGS = (
     *(

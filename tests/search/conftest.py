@@ -11,7 +11,7 @@ from detent.knowledge import Child, Done, Mention, Node, Reference
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.search import Search
 from detent.store import Stage, Store
-from detent.store.contents import having_vectors
+from detent.store.graph.contents import having_vectors
 from detent.worker.embedder import Embedder
 
 

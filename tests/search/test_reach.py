@@ -14,9 +14,9 @@ from detent.knowledge.query import Query as Asked
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.search import Answer
 from detent.store import Stage
-from detent.store.filtering import _CONDITIONS, _MATCHING
+from detent.store.ledger.filtering import _CONDITIONS, _MATCHING
 from detent.store.statements import SQL
-from detent.store.texts import searching
+from detent.store.texts import search
 
 if TYPE_CHECKING:
     from tests.search.conftest import Library
@@ -84,7 +84,7 @@ async def test_a_wide_filter_is_answered_however_far_its_items_are(
     library: Library, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """ANCESTORS 49: filters ran after the top k. They still did where more items met them than are named."""
-    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", 1)
+    monkeypatch.setattr("detent.store.ledger.filtering.MOST_NAMED", 1)
     monkeypatch.setattr("detent.search.meaning.DEEP", 60)
     await library.put("near", *(f"A garden with flowers, number {number}." for number in range(130)))
     for number in range(3):
@@ -125,7 +125,7 @@ async def test_where_not_all_can_be_compared_with_a_phrase_the_other_words_still
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The best for the phrase's words alone are not the best for the query: nothing else may be hidden by them."""
-    monkeypatch.setattr(searching, "VERIFIED", 2000)
+    monkeypatch.setattr(search, "VERIFIED", 2000)
     sections = [Child("Section", f"s/{n}", Node("", "brass engine pistons")) for n in range(4000)]
     await put(library, "many", Node("many"), *sections)
     await library.put("first", "Brass pistons, brass pistons.")
@@ -238,7 +238,7 @@ async def test_what_belongs_to_too_many_is_not_looked_up(library: Library) -> No
 async def test_a_filter_sees_what_a_passage_of_a_passage_belongs_to(
     library: Library, query: Query, monkeypatch: pytest.MonkeyPatch, most_named: int
 ) -> None:
-    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", most_named)
+    monkeypatch.setattr("detent.store.ledger.filtering.MOST_NAMED", most_named)
     await nest(library, query, Node("garden.py", "", {"date": "2020-05", "size": 3}))
     await library.put("lib/other.py", "Other flowers.", category="other", date="2010")
     await library.tend()
@@ -263,7 +263,7 @@ async def test_a_filter_sees_what_a_passage_of_a_passage_belongs_to(
 async def test_each_filter_is_met_by_a_passage_or_by_what_it_belongs_to(
     library: Library, monkeypatch: pytest.MonkeyPatch, most_named: int
 ) -> None:
-    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", most_named)
+    monkeypatch.setattr("detent.store.ledger.filtering.MOST_NAMED", most_named)
     await library.put("Park", "A park has flowers.", category="green", date="2020")
     await library.put("Lawn", "A lawn has flowers.", category="green", date="2010")
     await library.put("Vase", "A vase has flowers.", category="glass", date="2020")

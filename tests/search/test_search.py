@@ -19,8 +19,9 @@ from detent.knowledge.query import parse
 from detent.lifecycle import ARTICLE
 from detent.search import MODES, Answer, Search
 from detent.search.search import MOST_TITLED
-from detent.store import Stage, filtering
-from detent.store.filtering import MOST_NAMED
+from detent.store import Stage
+from detent.store.ledger import filtering
+from detent.store.ledger.filtering import MOST_NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -268,7 +269,7 @@ async def test_a_narrow_filter_still_finds_all_there_is(library: Library) -> Non
 
 
 async def test_a_wide_filter_is_checked_as_results_are_found(animals: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("detent.store.filtering.MOST_NAMED", 1)
+    monkeypatch.setattr("detent.store.ledger.filtering.MOST_NAMED", 1)
     for mode in ("text", "semantic", "hybrid"):
         found = keys(await animals.search.search("animal", mode=mode, filters=Filters(categories=["animals"])))
         assert set(found) <= {"Cat", "Dog", "Whale"}

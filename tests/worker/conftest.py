@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from detent.configuration import Configuration, Project, load
+from detent.postgres import Attachment, attach
 from detent.sources import Source
 from detent.store import Entry, Store
-from detent.store.embedded import Attachment, attach
 from detent.worker.board import Board, make_descriptor
 from detent.worker.crew import Crew
 from detent.worker.duty import declare, duties

@@ -18,7 +18,7 @@ from detent.embedding import Provider, register
 from detent.embedding.provider import Vectors
 from detent.lifecycle import ARTICLE, NODE, PASSAGE
 from detent.store import Stage, Store
-from detent.store.embeddings import way_back
+from detent.store.vectors.embeddings import way_back
 from detent.worker import tending
 from detent.worker.tending import Tending
 

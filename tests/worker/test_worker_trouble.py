@@ -21,10 +21,10 @@ import psycopg
 import pytest
 from psycopg import conninfo, sql
 
-from detent import Done, Handler, Item, Lifecycle, Outcome, Source
+from detent import Done, Handler, Item, Lifecycle, Outcome, Source, postgres
 from detent.errors import DatabaseBusy
-from detent.store import Stage, Store, embedded
-from detent.worker import in_process, keeping
+from detent.store import Stage, Store
+from detent.worker import in_process, keeper_process
 from detent.worker.board import Board, make_descriptor
 from detent.worker.keeper import Keeper, Ward
 
@@ -249,7 +249,7 @@ def test_a_server_of_ones_own_that_is_killed_during_a_run_is_started_again(folde
         try:
             wait_for((folder / "begun 29").exists)
             os.kill(running_server(folder / ".detent"), signal.SIGKILL)
-            wait_for(lambda: not embedded.describe(folder / ".detent").running)
+            wait_for(lambda: not postgres.describe(folder / ".detent").running)
             os.kill(running_server(folder / ".detent"), signal.SIGKILL)
             (folder / "gate").touch()
             out, err = process.communicate(timeout=120)
@@ -260,8 +260,8 @@ def test_a_server_of_ones_own_that_is_killed_during_a_run_is_started_again(folde
 
 def running_server(folder: Path) -> int:
     """The process of the server, once it runs."""
-    wait_for(lambda: embedded.describe(folder).running)
-    return embedded.describe(folder).pid or 0
+    wait_for(lambda: postgres.describe(folder).running)
+    return postgres.describe(folder).pid or 0
 
 
 @pytest.fixture
@@ -283,20 +283,20 @@ async def test_a_keeper_that_revives_the_server_often_holds_one_lock_and_looks_o
     folder: Path,
 ) -> None:
     lock = str(folder / "locks" / "users.lock")
-    with contextlib.closing(keeping.OwnServer(folder, clock=(clock := Clock()))) as server:
+    with contextlib.closing(keeper_process.OwnServer(folder, clock=(clock := Clock()))) as server:
         for _ in range(3):
             clock.now += 2
             await server.revive()
         assert len(open_files(lock)) == 1
-        number = embedded.describe(folder).pid
+        number = postgres.describe(folder).pid
         assert number is not None
         os.kill(number, signal.SIGKILL)
-        wait_for(lambda: not embedded.describe(folder).running)
+        wait_for(lambda: not postgres.describe(folder).running)
         await server.revive()
-        assert not embedded.describe(folder).running, "it looked a moment ago"
+        assert not postgres.describe(folder).running, "it looked a moment ago"
         clock.now += 2
         await asyncio.gather(server.revive(), server.revive())
-        assert embedded.describe(folder).running
+        assert postgres.describe(folder).running
         assert len(open_files(lock)) == 1
     assert open_files(lock) == []
 

@@ -21,7 +21,7 @@ from detent.knowledge.filters import Filters
 from detent.lifecycle import BUILTIN, Lifecycle, RetryPolicy
 from detent.sources import Source, require_sources
 from detent.store import Entry, Holder, Kind, Page, Receipt, Stage, Store, Story, Tally
-from detent.store.kinds import unknown
+from detent.store.ledger.kinds import unknown
 from detent.worker.configured import with_configured, with_imported
 from detent.worker.duty import declare, duties
 from detent.worker.in_process import work_here

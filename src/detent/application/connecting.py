@@ -17,7 +17,7 @@ from detent.store import Store
 from detent.store.address import mistake, read
 
 if TYPE_CHECKING:
-    from detent.store.embedded import Attachment
+    from detent.postgres import Attachment
 
 _ANSWER_SECONDS = 10
 
@@ -102,7 +102,7 @@ async def connected(
 
 
 async def _attached(project: Project) -> Attachment:
-    from detent.store.embedded import attach  # not needed where a server is named
+    from detent.postgres import attach  # not needed where a server is named
 
     return await asyncio.to_thread(attach, project.folder)
 

@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.knowledge import NewItem
-from detent.sources import PartlyUnseen, Source, pace
+from detent.services import pace
+from detent.sources import PartlyUnseen, Source
 from detent.store import Store
 from detent.worker.outcomes import describe
 from detent.worker.threads import Thread

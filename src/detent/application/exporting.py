@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, get_args
 
 from detent.errors import FileDamaged, FormatMissing, UnknownName, Unwritable
-from detent.formats import GraphML, Record, Writer
+from detent.projections import GraphML, Record, Writer
 from detent.store import Store
 from detent.store.exchange import Dump, Loaded, load
 from detent.store.exchange.load import Tell
@@ -143,7 +143,7 @@ def _stream(target: Path | BinaryIO) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def _parquet(folder: Path) -> Iterator[Writer]:
     try:
-        from detent.formats.parquet import NAMES, Parquet
+        from detent.projections.parquet import NAMES, Parquet
     except ModuleNotFoundError as error:
         raise FormatMissing("Parquet", "parquet", error) from None
     with _whole([(folder / f"{name}.part", folder / name) for name in NAMES]):

@@ -11,7 +11,7 @@ from detent.errors import FormatMissing
 from detent.store import Store
 from detent.store.exchange import Digest, Dump, Loaded, digest
 from detent.store.exchange.load import Tell
-from detent.store.reading import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
+from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 
 class AsyncGraph:
@@ -101,7 +101,7 @@ class AsyncGraph:
     async def to_networkx(self, source: str | None = None, *, texts: bool = False) -> Any:
         """The graph, or one source's, as a networkx.MultiDiGraph in memory; with `texts` also the nodes' texts."""
         try:
-            from detent.formats.networks import Network
+            from detent.projections.networks import Network
         except ModuleNotFoundError as error:
             raise FormatMissing("A NetworkX graph", "networkx", error) from None
         network = Network(texts=texts)

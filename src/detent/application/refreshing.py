@@ -15,7 +15,8 @@ from typing import Any
 from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.lifecycle import Event, Trouble
-from detent.sources import PartlyTold, Source, pace
+from detent.services import pace
+from detent.sources import PartlyTold, Source
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from detent.sources import types
 from detent.store import Store
-from detent.store.sources import Configured
+from detent.store.ledger.sources import Configured
 
 
 async def remove_source(store: Store, name: str) -> AsyncGenerator[int, None]:

@@ -10,7 +10,7 @@ from detent.application.exporting import Written
 from detent.application.graph import AsyncGraph
 from detent.store.exchange import Digest, Loaded
 from detent.store.exchange.load import Tell
-from detent.store.reading import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
+from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 T = TypeVar("T")
 

@@ -169,7 +169,7 @@ def start(session: Session) -> None:
     from pathlib import Path
 
     from detent.configuration import Project
-    from detent.store.embedded import hold
+    from detent.postgres import hold
 
     project = _own(session) or Project(Path.cwd())
     hold(project.folder)
@@ -187,8 +187,8 @@ def stop(session: Session, yes: bool) -> None:
     Examples:
       detent db stop
     """
-    from detent.store.embedded import describe
-    from detent.store.embedded import stop as stop_server
+    from detent.postgres import describe
+    from detent.postgres import stop as stop_server
 
     project = _own(session)
     if project is None:
@@ -213,7 +213,7 @@ def _own(session: Session) -> Project | None:
 
 def _information(session: Session) -> dict[str, Any]:
     """Everything about the server. Its own is asked only if it runs, so that nothing is started."""
-    from detent.store.embedded import ServerInfo, describe
+    from detent.postgres import ServerInfo, describe
     from detent.store.server import newest_schema
 
     settings, project = session.settings(), session.found()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from detent.application.connecting import Connected
     from detent.application.graph import AsyncGraph
     from detent.store import Store
-    from detent.store.reading import Direction, Edge, GraphPath, NamedNode, Neighbours, Subgraph
+    from detent.store.graph import Direction, Edge, GraphPath, NamedNode, Neighbours, Subgraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -46,7 +46,7 @@ def init(session: Session, folder: Path | None) -> None:
 
 
 def _make_folder(folder: Path) -> list[str]:
-    from detent.store.embedded.folder import make_project_folder
+    from detent.postgres.folder import make_project_folder
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     return [folder.name] if make_project_folder(folder) else []

@@ -52,7 +52,7 @@ def lifecycles(session: Session, name: str | None, diagram: bool, json_: bool) -
 
 def _known(session: Session) -> dict[str, Lifecycle]:
     from detent.lifecycle import BUILTIN
-    from detent.store.embedded import describe
+    from detent.postgres import describe
 
     async def kept(opened: Connected) -> dict[str, Lifecycle]:
         return dict(opened.store.kinds.lifecycles)
@@ -63,7 +63,7 @@ def _known(session: Session) -> dict[str, Lifecycle]:
 
 
 def _choose(name: str, known: dict[str, Lifecycle]) -> Lifecycle:
-    from detent.store.kinds import unknown
+    from detent.store.ledger.kinds import unknown
 
     if name not in known:
         raise unknown("lifecycle", name, known)

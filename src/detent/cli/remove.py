@@ -84,7 +84,7 @@ class _Removing:
 
 async def _count(store: Store, source: str) -> int:
     """How many items a source has; a name that none has is a mistake."""
-    from detent.store.kinds import unknown
+    from detent.store.ledger.kinds import unknown
 
     names = [origin.name for origin in await store.sources.all()]
     if source not in names:

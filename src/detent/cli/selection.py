@@ -31,7 +31,7 @@ class Selection:
 
     async def kinds(self, store: Store) -> list[Kind]:
         """The kinds of the items that are meant."""
-        from detent.store.listing import require_error_kind, require_state
+        from detent.store.ledger.listing import require_error_kind, require_state
 
         kinds = await store.kinds.select(self.source, self.label)
         if kinds and self.state is not None:

@@ -22,8 +22,8 @@ from detent.cli.output import counted, duration, moment
 from detent.cli.progress import Later, Progress
 from detent.errors import DatabaseAway, DetentError
 from detent.store import Kind
-from detent.store.leases import Holder
-from detent.store.pacing import Held
+from detent.store.ledger.leases import Holder
+from detent.store.ledger.pacing import Held
 from detent.worker.crew import Crew
 from detent.worker.duty import Duty
 from detent.worker.remaining import reasons_to_wait, remaining

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from detent.application.connecting import Connected
     from detent.cli.status import Overview
-    from detent.store.sources import Configured
+    from detent.store.ledger.sources import Configured
 
 _MOST_LISTED = 10
 

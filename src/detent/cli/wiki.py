@@ -73,7 +73,7 @@ def wiki(session: Session, *, name: str, **given: Any) -> None:
 async def _add(session: Session, opened: Connected, name: str, given: Mapping[str, Any]) -> None:
     from detent.application.removing import tidy
     from detent.sources.wiki.settings import WikiSettings
-    from detent.store.sources import Configured
+    from detent.store.ledger.sources import Configured
 
     sources = opened.store.sources
     kept = {each.name: each.settings for each in await sources.configured() if each.type == _TYPE}
@@ -283,7 +283,7 @@ def _require_same_wiki(name: str, before: Mapping[str, Any], settings: WikiSetti
 
 async def _seeds(session: Session, settings: WikiSettings, wanted: Wanted, opened: Connected) -> Seeds:
     from detent.cli.drawing import plain
-    from detent.sources import pace
+    from detent.services import pace
     from detent.sources.wiki import seeding
     from detent.sources.wiki.manners import client_of
     from detent.sources.wiki.source import dump_of, user_agent

@@ -19,8 +19,8 @@ from rich.table import Table
 
 from detent.application.asynchronous import AsyncDetent, open_async
 from detent.demo import SOURCES
+from detent.postgres import stop
 from detent.store import Store, Story
-from detent.store.embedded import stop
 from detent.worker.crew import Crew
 from detent.worker.duty import declare, duties
 

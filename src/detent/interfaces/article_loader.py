@@ -23,9 +23,9 @@ from detent.sources.wiki.following import is_followed
 from detent.sources.wiki.handling import Articles
 from detent.sources.wiki.pages import Moved
 from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings
-from detent.sources.wiki.site import Site
 from detent.store import Settled, Stage
-from detent.store.steering import Remark
+from detent.store.ledger.steering import Remark
+from detent.wikitext.site import Site
 from detent.worker.names import worker_name
 
 _LEASE_SECONDS = 300.0

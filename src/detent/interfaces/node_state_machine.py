@@ -13,8 +13,8 @@ from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOp
 from detent.knowledge import Embedding, Item, NewItem
 from detent.lifecycle import NODE, PASSAGE, Event, Lifecycle
 from detent.store import Kind, Listed, Settled, Stage
-from detent.store.kinds import unknown
-from detent.store.steering import Progress, Remark
+from detent.store.ledger.kinds import unknown
+from detent.store.ledger.steering import Progress, Remark
 from detent.worker.names import worker_name
 
 log = logging.getLogger("detent.interfaces")

@@ -10,7 +10,7 @@ from detent.application import Detent
 from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
 from detent.interfaces.node_state_machine import NodeStateMachine
 from detent.lifecycle import NODE
-from detent.store.sources import IMPORTED
+from detent.store.ledger.sources import IMPORTED
 
 
 @dataclass(frozen=True)

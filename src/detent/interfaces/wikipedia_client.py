@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, TypeVar
 from detent.application import Detent
 from detent.errors import DetentError
 from detent.knowledge import Wait
-from detent.sources import pace
+from detent.services import pace
 from detent.sources.wiki.client import Client, WikiFailed, read_address
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings, is_wikimedia
-from detent.sources.wiki.site import Site
 from detent.sources.wiki.source import user_agent
-from detent.sources.wiki.wikitext import parse
-from detent.sources.wiki.wikitext.article import Section
+from detent.wikitext import parse
+from detent.wikitext.article import Section
+from detent.wikitext.site import Site
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from detent.knowledge.fusion import Fused
 from detent.knowledge.query import Query
-from detent.store.filtering import Scope
+from detent.store.ledger.filtering import Scope
 
 Ranking = list[tuple[int, float]]
 

@@ -17,7 +17,7 @@ from detent.store import Store
 from detent.store.texts.asking import NOT_HEEDED
 
 if TYPE_CHECKING:
-    from detent.store.texts.searching import TextHits
+    from detent.store.texts.search import TextHits
 
 log = logging.getLogger("detent.search")
 

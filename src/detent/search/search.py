@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detent.configuration import EmbeddingSettings
+from detent.embedding import Budget, Provider
 from detent.errors import DatabaseAway, DetentError, UnknownName
 from detent.knowledge.filters import Filters
 from detent.knowledge.fusion import Fused, fuse
 from detent.knowledge.query import Query, parse
 from detent.search import phrases
-from detent.search.account import Account
 from detent.search.answer import Answer, Hit, Suggestion
 from detent.search.inquiry import Ask, Found, Inquiry, Ranking
 from detent.search.meaning import Meaning
 from detent.search.providers import Providers
 from detent.search.surroundings import Surroundings
 from detent.store import Store
-from detent.store.filtering import Scope
+from detent.store.ledger.filtering import Scope
+from detent.store.vectors.spending import Spending
 
 if TYPE_CHECKING:
     from detent.store.vectors import Model
@@ -50,7 +51,7 @@ class Search:
     def __init__(self, store: Store, settings: EmbeddingSettings | None = None) -> None:
         self._store = store
         self._providers = Providers(settings or EmbeddingSettings())
-        self._account = Account(store.spending)
+        self._costs = QueryCosts(store.spending)
 
     def close(self) -> None:
         self._providers.close()
@@ -172,11 +173,11 @@ class Search:
 
     async def _embedded(self, text: str, model: Model) -> np.ndarray:
         provider = await asyncio.to_thread(self._providers.of, model)
-        await self._account.keep(provider)
+        await self._costs.keep(provider)
         try:
             vector = await asyncio.to_thread(provider.embed_query, text)
         finally:
-            await self._account.keep(provider)
+            await self._costs.keep(provider)
         if not _says_something(vector):
             raise DetentError("the model finds nothing in the query")
         return vector
@@ -374,3 +375,24 @@ def _says_something(vector: np.ndarray) -> bool:
 def _sentence(error: Exception) -> str:
     lines = str(error).splitlines() or [type(error).__name__]
     return lines[0].rstrip(".") + "."
+
+
+class QueryCosts:
+    """Record what queries cost beside what workers spent: one budget covers both. All searches of a database share one
+    row, so that a query adds to a number and not a row."""
+
+    def __init__(self, spending: Spending) -> None:
+        self._spending = spending
+        self._kept: dict[Budget, int] = {}
+        self._keeping = asyncio.Lock()
+
+    async def keep(self, provider: Provider) -> None:
+        """Keep what was spent by way of a provider since the last time, and tell its budget what others have."""
+        budget = provider.budget
+        if budget is None or budget.limit is None:
+            return
+        async with self._keeping:
+            spent = budget.spent
+            total = await self._spending.add("search", provider.name, spent - self._kept.get(budget, 0))
+            self._kept[budget] = spent
+            budget.elsewhere = lambda: total - spent

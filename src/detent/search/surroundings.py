@@ -9,9 +9,9 @@ from dataclasses import replace
 from detent.knowledge.fusion import Fused
 from detent.search.inquiry import Ask, Found, Ranking
 from detent.store import Store
-from detent.store.filtering import Scope
-from detent.store.reading.nodes import Filters
-from detent.store.reading.walking import Allowance, level
+from detent.store.graph.nodes import Filters
+from detent.store.graph.walking import Allowance, level
+from detent.store.ledger.filtering import Scope
 
 DEPTH = 3
 MOST_NODES = 5000

@@ -7,14 +7,14 @@ move is legal (that is `detent.lifecycle`) and nothing here runs a handler (that
 """
 
 from detent.store.database import Database
-from detent.store.journal import Entry
-from detent.store.kinds import Kind
-from detent.store.leases import Cursor, Holder, Stage
-from detent.store.listing import Listed, Page, Story
-from detent.store.settling import Receipt, Settled
-from detent.store.sources import Origin
+from detent.store.ledger.journal import Entry
+from detent.store.ledger.kinds import Kind
+from detent.store.ledger.leases import Cursor, Holder, Stage
+from detent.store.ledger.listing import Listed, Page, Story
+from detent.store.ledger.settling import Receipt, Settled
+from detent.store.ledger.sources import Origin
+from detent.store.ledger.tallies import Tally
 from detent.store.store import Store
-from detent.store.tallies import Tally
 
 __all__ = [
     "Cursor",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from detent.store.database import Database, fetch
-from detent.store.journal import Journal
+from detent.store.ledger.journal import Journal
 from detent.store.migration import Migration, migrations, version
 from detent.store.migration import upgrade as apply_missing
 

@@ -13,28 +13,28 @@ from uuid import UUID
 from detent.errors import KindGone
 from detent.knowledge import Item, NewItem, Outcome
 from detent.lifecycle import Lifecycle, RetryPolicy
-from detent.store.bounds import Boundaries
-from detent.store.contents import Contents
 from detent.store.database import Database
-from detent.store.embeddings import Embeddings, embed_anew
-from detent.store.filtering import Filtering
-from detent.store.graph import Graph
-from detent.store.items import Items
-from detent.store.journal import Entry, Journal
-from detent.store.kinds import Kind, Kinds
-from detent.store.leases import Cursor, Holder, Leases, Stage
-from detent.store.listing import Listing, Page, Story
+from detent.store.graph import GraphReader
+from detent.store.graph.contents import Contents
+from detent.store.graph.writing import Graph
+from detent.store.ledger.bounds import Boundaries
+from detent.store.ledger.filtering import Filtering
+from detent.store.ledger.items import Items
+from detent.store.ledger.journal import Entry, Journal
+from detent.store.ledger.kinds import Kind, Kinds
+from detent.store.ledger.leases import Cursor, Holder, Leases, Stage
+from detent.store.ledger.listing import Listing, Page, Story
+from detent.store.ledger.pacing import Pacing
+from detent.store.ledger.removal import Removal
+from detent.store.ledger.settling import Receipt, Settling
+from detent.store.ledger.sources import Sources
+from detent.store.ledger.steering import Steering
+from detent.store.ledger.tallies import Tallies, Tally
+from detent.store.ledger.verdict import judge, released
 from detent.store.notices import Notices
-from detent.store.pacing import Pacing
-from detent.store.reading import Reading
-from detent.store.removal import Removal
 from detent.store.server import bring_up_to_date
-from detent.store.settling import Receipt, Settling
-from detent.store.sources import Sources
-from detent.store.spending import Spending
-from detent.store.steering import Steering
-from detent.store.tallies import Tallies, Tally
-from detent.store.verdict import judge, released
+from detent.store.vectors.embeddings import Embeddings, embed_anew
+from detent.store.vectors.spending import Spending
 
 if TYPE_CHECKING:
     from detent.store.texts import Texts
@@ -60,7 +60,7 @@ class Store:
         self.spending = Spending(self.database)
         self.pacing = Pacing(self.database)
         self.filtering = Filtering(self.database, self.kinds)
-        self.reading = Reading(self.database, self.kinds)
+        self.reading = GraphReader(self.database, self.kinds)
         self.contents = Contents(self.database)
         embeddings = Embeddings(lambda: self.vectors)
         self._settling = Settling(self.database, self.kinds, Graph(self.kinds, embeddings))

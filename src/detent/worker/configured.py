@@ -9,7 +9,7 @@ from detent.errors import InvalidSource
 from detent.sources import Source
 from detent.sources.types import make
 from detent.store import Store
-from detent.store.sources import IMPORTED
+from detent.store.ledger.sources import IMPORTED
 from detent.worker.duty import embeddable
 from detent.worker.patience import patiently
 

@@ -28,7 +28,7 @@ _MOST_FALSE_STARTS = 5
 
 
 @dataclass
-class Hand:
+class Member:
     """One worker process of the crew."""
 
     process: asyncio.subprocess.Process
@@ -73,7 +73,7 @@ class Crew:
         self._keeper = Keeper(
             store, lease_seconds=settings.worker.lease_seconds, retention_days=settings.journal.retention_days
         )
-        self._hands: list[Hand] = []
+        self._members: list[Member] = []
         self._stopping = False
         self._killed = asyncio.Event()
         self._false_starts = 0
@@ -82,7 +82,7 @@ class Crew:
     @property
     def owners(self) -> set[str]:
         """The names under which its workers hold items."""
-        return {hand.ward.owner for hand in self._hands}
+        return {member.ward.owner for member in self._members}
 
     async def run(self) -> None:
         """Work until all workers have ended by themselves, or `stop` was called."""
@@ -101,60 +101,60 @@ class Crew:
     def stop(self) -> None:
         """Ask the workers to end: no new claims, a grace period."""
         self._stopping = True
-        for hand in self._hands:
+        for member in self._members:
             with contextlib.suppress(ProcessLookupError):
-                hand.process.terminate()
+                member.process.terminate()
 
     def kill(self) -> None:
         """End the workers at once; what they were running does not count as an attempt."""
         self._stopping = True
         self._killed.set()
-        for hand in self._hands:
+        for member in self._members:
             with contextlib.suppress(ProcessLookupError):
-                hand.process.kill()
+                member.process.kill()
 
     @property
     def pids(self) -> list[int]:
-        return [hand.process.pid for hand in self._hands]
+        return [member.process.pid for member in self._members]
 
     async def _employ(self) -> None:
         """Keep one worker process going until its work is done."""
         replacement = False
         while not self._stopping:
-            hand = await self._start(replacement)
-            status = await self._outlive(hand)
-            in_vain = hand.started_in_vain
-            await self._bury(hand)
+            member = await self._start(replacement)
+            status = await self._outlive(member)
+            in_vain = member.started_in_vain
+            await self._bury(member)
             if status == 0:
                 return
-            self._count_death(hand, status, in_vain)
+            self._count_death(member, status, in_vain)
             replacement |= status == RETIRED or not in_vain
 
-    async def _outlive(self, hand: Hand) -> int:
+    async def _outlive(self, member: Member) -> int:
         """Wait for a worker to end; returns its exit status."""
         if self._stopping:
             self.stop()  # once more: this worker was starting when it was asked
         try:
-            return await hand.process.wait()
+            return await member.process.wait()
         except asyncio.CancelledError:
             self.kill()
-            await hand.process.wait()
-            await self._bury(hand)
+            await member.process.wait()
+            await self._bury(member)
             raise
         finally:
-            self._hands.remove(hand)
-            os.close(hand.lifeline)
+            self._members.remove(member)
+            os.close(member.lifeline)
 
-    async def _start(self, replacement: bool) -> Hand:
+    async def _start(self, replacement: bool) -> Member:
         recruit = self._recruits.pop() if self._recruits else await Recruit.start()
         owner = worker_name(recruit.process.pid)
         recruit.tell(self._spec(owner, recruit.board, recruit.reading, replacement))
         ward = Ward(owner, recruit.process.pid, Board(recruit.board), self._policies, expendable=True)
-        hand = Hand(recruit.process, ward, recruit.lifeline, time.monotonic())
+        member = Member(recruit.process, ward, recruit.lifeline, time.monotonic())
         os.close(recruit.board)
-        self._hands.append(hand)
+        self._members.append(member)
         self._keeper.wards.append(ward)
-        return hand
+        return member
 
     def _spec(self, owner: str, board: int, lifeline: int, replacement: bool) -> Spec:
         own_server = self._project if self._settings.database is None else None
@@ -172,25 +172,25 @@ class Crew:
             replacement=replacement,
         )
 
-    async def _bury(self, hand: Hand) -> None:
+    async def _bury(self, member: Member) -> None:
         """Give back what a worker had, and its board. When all is to end at once, a database that is away is not
         waited for."""
 
         async def bury() -> None:
-            await self._keeper.bury(hand.ward, blameless=self._killed.is_set())
+            await self._keeper.bury(member.ward, blameless=self._killed.is_set())
 
         try:
             with contextlib.suppress(DatabaseAway):
                 await patiently(bury, unless=self._killed)
         finally:
-            hand.ward.board.close()
+            member.ward.board.close()
 
-    def _count_death(self, hand: Hand, status: int, in_vain: bool) -> None:
+    def _count_death(self, member: Member, status: int, in_vain: bool) -> None:
         """A worker that dies with work in its hands is no reason to give up: each attempt counts, and they end."""
         if status == RETIRED or self._stopping:
             return
         self.deaths += 1
-        log.warning("Worker %s ended with status %d; another takes its place.", hand.ward.owner, status)
+        log.warning("Worker %s ended with status %d; another takes its place.", member.ward.owner, status)
         self._false_starts = self._false_starts + 1 if in_vain else 0
         if self._false_starts >= _MOST_FALSE_STARTS:
             self.stop()

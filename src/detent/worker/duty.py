@@ -10,7 +10,7 @@ from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.sources import Handler, Source
 from detent.sources.source import waiting_state
 from detent.store import Kind, Stage, Store
-from detent.store.embeddings import STAGE
+from detent.store.vectors.embeddings import STAGE
 from detent.worker.embedder import Embedder
 
 _BATCHES_AT_ONCE = 2

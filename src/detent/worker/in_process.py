@@ -87,7 +87,7 @@ async def _start(spec: Spec) -> asyncio.subprocess.Process:
     keeper = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "detent.worker.keeping",
+        "detent.worker.keeper_process",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=(spec.board, spec.lifeline),

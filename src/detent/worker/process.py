@@ -18,7 +18,7 @@ from pathlib import Path
 from detent.configuration import Configuration, Project, load
 from detent.embedding import wordllama
 from detent.errors import DetentError
-from detent.store.embedded import attach
+from detent.postgres import attach
 from detent.worker.board import Board
 from detent.worker.configured import all_sources
 from detent.worker.interpreter import prepare_for_work
@@ -76,7 +76,7 @@ def _import_ahead() -> None:
         "numpy",
         "detent.sources.files.source",
         "detent.sources.files.linking.languages",
-        "detent.sources.files.parsing.markdown",
+        "detent.documents.markdown",
     ):
         importlib.import_module(name)
     wordllama.load_ahead()

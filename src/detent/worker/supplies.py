@@ -9,8 +9,8 @@ from uuid import UUID
 from detent.errors import DetentError
 from detent.knowledge import Item
 from detent.store import Store
-from detent.store.contents import having_vectors
-from detent.store.reservations import Reservations
+from detent.store.graph.contents import having_vectors
+from detent.store.vectors.reservations import Reservations
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of
 from detent.worker.settler import Settler

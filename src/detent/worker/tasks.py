@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from detent.knowledge import Item, Outcome
-from detent.sources import pace
+from detent.services import pace
 from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of, outcome_of_result, outcomes_of_batch, over_limit

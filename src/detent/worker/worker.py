@@ -11,12 +11,13 @@ from collections.abc import Sequence, Set
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
 from detent.knowledge import Item, Outcome
-from detent.sources import Source, pace
+from detent.services import pace
+from detent.sources import Source
 from detent.store import Cursor, Store
 from detent.worker.board import Board
+from detent.worker.dispatcher import Dispatcher
 from detent.worker.duty import Duty, declare, duties
 from detent.worker.embedder import Embedder
-from detent.worker.hands import Hands
 from detent.worker.outcomes import describe
 from detent.worker.patience import patiently
 from detent.worker.remaining import Remaining, remaining
@@ -66,10 +67,10 @@ class Worker:
         self._settler = Settler(store, board, self._look_again, self._over)
         self._supplies = Supplies(store, self._settler)
         self._tending = Tending(store, self._account)
-        self._hands: list[Hands] = []
-        self._cursors: dict[Hands, Cursor] = {}
-        self._looked: dict[Hands, float] = {}
-        self._suspects: list[tuple[Hands, Item]] = []
+        self._dispatchers: list[Dispatcher] = []
+        self._cursors: dict[Dispatcher, Cursor] = {}
+        self._looked: dict[Dispatcher, float] = {}
+        self._suspects: list[tuple[Dispatcher, Item]] = []
         self._suspect_runs = False
         self._claim_in_doubt = False
         self._tended = False
@@ -81,7 +82,7 @@ class Worker:
     @property
     def retiring(self) -> bool:
         """Whether a thread was abandoned, so that the process had better be replaced."""
-        return any(hands.abandoned for hands in self._hands)
+        return any(dispatcher.abandoned for dispatcher in self._dispatchers)
 
     @property
     def completed(self) -> int:
@@ -126,8 +127,8 @@ class Worker:
     async def _prepare(self) -> None:
         kinds = await declare(self._store, self._sources)
         found = duties(self._sources, kinds, self._settings)
-        self._hands = [Hands(duty, self._board, self._finished) for duty in found]
-        self._cursors = {hands: Cursor() for hands in self._hands}
+        self._dispatchers = [Dispatcher(duty, self._board, self._finished) for duty in found]
+        self._cursors = {dispatcher: Cursor() for dispatcher in self._dispatchers}
         for duty in found:
             if duty.embedder:
                 await duty.embedder.prepare(self._store, replacement=self._replacement)
@@ -142,9 +143,9 @@ class Worker:
 
     def _look_again(self, states: Set[str] | None = None) -> None:
         """There may be work again: in these states, or in any."""
-        found = [hands for hands in self._looked if states is None or hands.duty.stage.waiting in states]
-        for hands in found:
-            del self._looked[hands]
+        found = [dispatcher for dispatcher in self._looked if states is None or dispatcher.duty.stage.waiting in states]
+        for dispatcher in found:
+            del self._looked[dispatcher]
         self._wake.set()
 
     async def _claim_round(self) -> bool:
@@ -154,46 +155,46 @@ class Worker:
         if self._suspects or self._suspect_runs:
             return await self._begin_suspect()
         claimed = False
-        for hands in self._hands:
-            if not self._stopped.is_set() and self._should_look(hands):
-                claimed |= await patiently(lambda: self._claim(hands), unless=self._stopped)  # noqa: B023  called here
+        for dispatcher in self._dispatchers:
+            if not self._stopped.is_set() and self._should_look(dispatcher):
+                claimed |= await patiently(lambda: self._claim(dispatcher), unless=self._stopped)  # noqa: B023  called here
         return claimed
 
-    def _should_look(self, hands: Hands) -> bool:
+    def _should_look(self, dispatcher: Dispatcher) -> bool:
         """Whether there is room for more, and this duty is ours and was not found without work a moment ago."""
-        if hands.duty.superseded:
+        if dispatcher.duty.superseded:
             return False
-        looked = self._looked.get(hands)
+        looked = self._looked.get(dispatcher)
         if looked is not None and time.monotonic() - looked < self._settings.worker.poll_seconds:
             return False
-        room = hands.room
+        room = dispatcher.room
         fits = self._board.has_room(self._settler.items + room)
         return bool(room) and self._settler.backlog < _MOST_UNSETTLED and fits
 
-    async def _claim(self, hands: Hands) -> bool:
+    async def _claim(self, dispatcher: Dispatcher) -> bool:
         if self._claim_in_doubt:
             await self._give_back_unknown()
         self._claim_in_doubt = True
-        await self._store.bounds.let_in(hands.duty.kinds, hands.duty.stage.waiting, hands.room)
+        await self._store.bounds.let_in(dispatcher.duty.kinds, dispatcher.duty.stage.waiting, dispatcher.room)
         items = await self._store.claim(
-            hands.duty.stage,
+            dispatcher.duty.stage,
             owner=self.owner,
-            limit=hands.room,
+            limit=dispatcher.room,
             lease_seconds=self._settings.worker.lease_seconds,
-            kinds=hands.duty.kinds,
-            cursor=self._cursors[hands],
+            kinds=dispatcher.duty.kinds,
+            cursor=self._cursors[dispatcher],
         )
-        items = await self._supplies.fill(hands.duty, items)
+        items = await self._supplies.fill(dispatcher.duty, items)
         self._claim_in_doubt = False
         if not items:
-            self._looked[hands] = time.monotonic()
+            self._looked[dispatcher] = time.monotonic()
             return False
         self._tended = False
         self._settler.hold(items)
         if items[0].alone:
-            self._suspects.append((hands, items[0]))
+            self._suspects.append((dispatcher, items[0]))
         else:
-            hands.take(items)
+            dispatcher.take(items)
         return True
 
     async def _keep_last_account(self, embedder: Embedder) -> None:
@@ -206,9 +207,9 @@ class Worker:
 
     async def _account(self) -> None:
         await self._supplies.flush()
-        for hands in self._hands:
-            if hands.duty.embedder:
-                await hands.duty.embedder.account(self._store, self.owner)
+        for dispatcher in self._dispatchers:
+            if dispatcher.duty.embedder:
+                await dispatcher.duty.embedder.account(self._store, self.owner)
 
     async def _give_back_unknown(self) -> None:
         """Give back what was claimed for this worker without its learning of it: the answer was lost."""
@@ -222,33 +223,35 @@ class Worker:
             return False
         self._suspect_runs = bool(self._suspects)
         if self._suspects:
-            hands, item = self._suspects[0]
+            dispatcher, item = self._suspects[0]
             await patiently(lambda: self._store.leases.begin_alone(item.token), unless=self._stopped)
             del self._suspects[0]
-            hands.take([item])
+            dispatcher.take([item])
         return True
 
     def _drop_lost(self) -> None:
         lost = self._board.lost()
         if not lost:
             return
-        for hands in self._hands:
-            self._settler.lose(hands.forget(lost))
+        for dispatcher in self._dispatchers:
+            self._settler.lose(dispatcher.forget(lost))
         self._settler.lose([item for _, item in self._suspects if item.token in lost])
-        self._suspects = [(hands, item) for hands, item in self._suspects if item.token not in lost]
+        self._suspects = [(dispatcher, item) for dispatcher, item in self._suspects if item.token not in lost]
 
     async def _give_back_superseded(self) -> None:
         """Leave it to others to embed what was claimed for that and not begun, once another model is wanted."""
-        for hands in self._hands:
-            if hands.duty.superseded:
-                await self._settler.release(hands.give_back(), SUPERSEDED)
+        for dispatcher in self._dispatchers:
+            if dispatcher.duty.superseded:
+                await self._settler.release(dispatcher.give_back(), SUPERSEDED)
 
     async def _left(self) -> Remaining:
         """What is left for this worker, which does not wait for what only others embed."""
-        for hands in self._hands:
-            if hands.duty.embedder:
-                await hands.duty.embedder.is_wanted(self._store)
-        return await remaining(self._store, [hands.duty for hands in self._hands if not hands.duty.superseded])
+        for dispatcher in self._dispatchers:
+            if dispatcher.duty.embedder:
+                await dispatcher.duty.embedder.is_wanted(self._store)
+        return await remaining(
+            self._store, [dispatcher.duty for dispatcher in self._dispatchers if not dispatcher.duty.superseded]
+        )
 
     async def _is_finished(self, wait_for_later: bool) -> bool:
         began = time.monotonic()
@@ -309,7 +312,7 @@ class Worker:
             async with asyncio.timeout(grace_seconds + _LAST_SECONDS):
                 await self._give_back_waiting()
                 await self._let_finish(grace_seconds)
-                cancelled = await asyncio.gather(*[hands.cancel() for hands in self._hands])
+                cancelled = await asyncio.gather(*[dispatcher.cancel() for dispatcher in self._dispatchers])
                 await self._settler.release([item for items in cancelled for item in items], STOPPED)
                 await self._settler.flush()
                 if self._claim_in_doubt:
@@ -319,25 +322,27 @@ class Worker:
 
     async def _let_finish(self, grace_seconds: float) -> None:
         end = time.monotonic() + grace_seconds
-        while any(hands.busy for hands in self._hands) and time.monotonic() < end:
+        while any(dispatcher.busy for dispatcher in self._dispatchers) and time.monotonic() < end:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), 0.1)
             self._wake.clear()
             await self._give_back_waiting()
 
     async def _give_back_waiting(self) -> None:
-        waiting = [item for hands in self._hands for item in [*hands.give_back(), *await hands.let_go()]]
+        waiting = [
+            item for dispatcher in self._dispatchers for item in [*dispatcher.give_back(), *await dispatcher.let_go()]
+        ]
         suspects = [item for _, item in self._suspects]
         self._suspects.clear()
         await self._settler.release([*waiting, *suspects], STOPPED)
 
     async def _end(self, settling: asyncio.Task[None]) -> None:
         """End the settler; if it has ended by itself, that is an error, and this raises it."""
-        for hands in self._hands:
-            hands.close()
-            if hands.duty.embedder:
-                await self._keep_last_account(hands.duty.embedder)
-                hands.duty.embedder.close()
+        for dispatcher in self._dispatchers:
+            dispatcher.close()
+            if dispatcher.duty.embedder:
+                await self._keep_last_account(dispatcher.duty.embedder)
+                dispatcher.duty.embedder.close()
         for source in self._sources:
             if source.close is not None:
                 await source.close()

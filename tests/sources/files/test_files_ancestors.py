@@ -21,11 +21,11 @@ import pytest
 import detent
 from detent import Handler, Item, NewItem, Outcome, Source
 from detent.configuration import EmbeddingSettings
+from detent.documents import plain
 from detent.embedding import Provider, register
 from detent.embedding.provider import Vector, Vectors
 from detent.lifecycle import NODE
 from detent.sources.files import discovering
-from detent.sources.files.parsing import plain
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import make
 

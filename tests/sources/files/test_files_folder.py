@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from detent.knowledge import Skipped
+from detent.sources.files.content import Content, read
 from detent.sources.files.folder import Folder, FolderAway, path_of
-from detent.sources.files.reading import Content, read
 from detent.sources.files.settings import FolderSettings
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detent.documents.parsed import Import, Link, Parsed, Part, Use
 from detent.sources.files.folder import Folder
 from detent.sources.files.linking import Roots, links
-from detent.sources.files.parsing.parsed import Import, Link, Parsed, Part, Use
 from detent.sources.files.settings import FolderSettings
 
 PATHS = {

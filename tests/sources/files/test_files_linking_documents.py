@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from detent.documents.formats import parse
 from detent.sources.files.folder import Folder
 from detent.sources.files.linking import Linked, Roots, links
-from detent.sources.files.parsing.kinds import parse
 from detent.sources.files.settings import FolderSettings
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from detent.documents.formats import parse
 from detent.sources.files.folder import Folder
 from detent.sources.files.linking import Linked, Roots, links
-from detent.sources.files.parsing.kinds import parse
 from detent.sources.files.settings import FolderSettings
 
 
@@ -190,10 +190,10 @@ def test_a_package_is_meant_where_a_file_of_its_name_is(tmp_path: Path) -> None:
 
 
 def test_a_name_that_a_package_takes_over_is_a_name_of_its_own(tmp_path: Path) -> None:
-    found = linked(tmp_path, "p/__init__.py", "from .kinds import Kind, make as create\nfrom p.deep.x import y\n")
+    found = linked(tmp_path, "p/__init__.py", "from .kinds import Format, make as create\nfrom p.deep.x import y\n")
     assert aliased(found) == {
-        "p/__init__.py#Kind": "p/kinds.py#Kind",
-        "p.py#Kind": "p/__init__.py#Kind",
+        "p/__init__.py#Format": "p/kinds.py#Format",
+        "p.py#Format": "p/__init__.py#Format",
         "p/__init__.py#create": "p/kinds.py#make",
         "p.py#create": "p/__init__.py#create",
         "p/__init__.py#y": "p/deep/x.py#y",
@@ -202,9 +202,9 @@ def test_a_name_that_a_package_takes_over_is_a_name_of_its_own(tmp_path: Path) -
 
 
 def test_a_package_at_the_root_of_the_source_has_no_other_name(tmp_path: Path) -> None:
-    found = linked(tmp_path, "__init__.py", "from .kinds import Kind\ndef f(): ...\n")
+    found = linked(tmp_path, "__init__.py", "from .kinds import Format\ndef f(): ...\n")
     assert aliased(found, "File") == {}
-    assert aliased(found) == {"__init__.py#Kind": "kinds.py#Kind"}
+    assert aliased(found) == {"__init__.py#Format": "kinds.py#Format"}
 
 
 @pytest.mark.parametrize(
@@ -215,19 +215,19 @@ def test_a_package_at_the_root_of_the_source_has_no_other_name(tmp_path: Path) -
         "import p.kinds\n",
         "from os import path\n",
         "from ...out import x\n",
-        "def f():\n    from .kinds import Kind\n",
+        "def f():\n    from .kinds import Format\n",
         "try:\n    from .fast import go\nexcept ImportError:\n    from .slow import go\n",
     ],
 )
 def test_what_a_package_may_not_hand_on_or_means_two_things_is_not_said(tmp_path: Path, text: str) -> None:
-    assert "Kind" not in str(found := aliased(linked(tmp_path, "p/__init__.py", text)))
+    assert "Format" not in str(found := aliased(linked(tmp_path, "p/__init__.py", text)))
     assert set(found) <= {"p.py#f", "p.py#go"}
 
 
 def test_what_a_package_defines_itself_it_does_not_take_over(tmp_path: Path) -> None:
-    found = linked(tmp_path, "p/__init__.py", "from .kinds import Kind\nclass Kind: ...\n")
-    assert aliased(found) == {"p.py#Kind": "p/__init__.py#Kind"}
+    found = linked(tmp_path, "p/__init__.py", "from .kinds import Format\nclass Format: ...\n")
+    assert aliased(found) == {"p.py#Format": "p/__init__.py#Format"}
 
 
 def test_ordinary_modules_say_nothing_about_names(tmp_path: Path) -> None:
-    assert linked(tmp_path, "p/m.py", "from .kinds import Kind\nclass A: ...\n").aliases == ()
+    assert linked(tmp_path, "p/m.py", "from .kinds import Format\nclass A: ...\n").aliases == ()

@@ -20,12 +20,12 @@ import pytest
 import detent
 from detent.cli import main
 from detent.configuration import EmbeddingSettings
+from detent.documents import formats
+from detent.documents.parsed import Parsed
 from detent.embedding import Provider, register
 from detent.embedding.provider import Vectors
 from detent.interfaces import NodeStateMachine
 from detent.sources.files import discovering, handling, linking
-from detent.sources.files.parsing import kinds
-from detent.sources.files.parsing.parsed import Parsed
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import make
 
@@ -127,7 +127,7 @@ class Desk:
 def desk(tmp_path: Path, database: str, query: Query, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A folder that was read, and of which it is counted what is parsed from now on."""
     register("counting", Counting)
-    parse = kinds.parse
+    parse = formats.parse
 
     def counted(data: bytes, path: str) -> Parsed:
         PARSED.append(path)
@@ -149,13 +149,13 @@ def renew(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Gives the parser of a kind of files another version."""
 
     def give(name: str) -> None:
-        def newer(kind: kinds.Kind) -> kinds.Kind:
+        def newer(kind: formats.Format) -> formats.Format:
             return replace(kind, version=kind.version + 1) if kind.name == name else kind
 
-        known = {kind: newer(kind) for kind in {*kinds._BY_ENDING.values(), kinds.PLAIN, kinds.MEDIA}}
-        monkeypatch.setattr(kinds, "_BY_ENDING", {ending: known[kind] for ending, kind in kinds._BY_ENDING.items()})
+        known = {kind: newer(kind) for kind in {*formats._BY_ENDING.values(), formats.PLAIN, formats.MEDIA}}
+        monkeypatch.setattr(formats, "_BY_ENDING", {ending: known[kind] for ending, kind in formats._BY_ENDING.items()})
         for constant in ("PLAIN", "MEDIA"):
-            monkeypatch.setattr(kinds, constant, known[getattr(kinds, constant)])
+            monkeypatch.setattr(formats, constant, known[getattr(formats, constant)])
 
     return give
 
@@ -188,16 +188,16 @@ def test_another_version_of_a_parser_parses_the_files_of_its_kind_and_embeds_not
 def test_another_version_that_finds_other_texts_embeds_only_these(
     desk: Desk, renew: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parser = kinds._parser
+    parser = formats._parser
 
-    def better(place: str) -> kinds.Parse:
+    def better(place: str) -> formats.Parse:
         def parse(data: bytes, name: str) -> Parsed:
             parsed = parser(place)(data, name)
             return replace(parsed, parts=[replace(p, text=p.text.replace("fish", "eels")) for p in parsed.parts])
 
         return parse
 
-    monkeypatch.setattr(kinds, "_parser", better)
+    monkeypatch.setattr(formats, "_parser", better)
     desk.run()
     assert (PARSED, ASKED) == ([], [])
     renew("markdown")

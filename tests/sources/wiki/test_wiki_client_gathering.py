@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.sources.wiki.contents import Wiki
 
 from detent.lifecycle import Trouble
+from detent.sources.wiki.client.answers import Revision, read_answer, read_revision
 from detent.sources.wiki.client.gathering import Gathered
-from detent.sources.wiki.client.reading import Revision, read_answer, read_revision
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 
 NAMES = ["Ant", "Bee", "Cow", "Doe", "Eel", "Fly"]

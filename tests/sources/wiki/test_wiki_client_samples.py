@@ -12,12 +12,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from detent.lifecycle import Trouble
+from detent.sources.wiki.client.answers import read_answer, read_revision, read_site
 from detent.sources.wiki.client.failure import failed_answer
 from detent.sources.wiki.client.gathering import Gathered, rows
-from detent.sources.wiki.client.reading import read_answer, read_revision, read_site
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import Site
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.site import Site
 
 SAMPLES = Path(os.environ.get("DETENT_SAMPLES") or "/nowhere") / "mediawiki"
 

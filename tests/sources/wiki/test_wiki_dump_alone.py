@@ -15,7 +15,7 @@ import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 
-from detent.sources.wiki.dump import CacheUnwritable, Dump, catalogue, keeping, unpacking
+from detent.sources.wiki.dump import CacheUnwritable, Dump, artifacts, catalogue, unpacking
 from detent.sources.wiki.dump.forms import form_of
 from detent.sources.wiki.dump.markup import SiteInfo
 from detent.sources.wiki.pages import Page
@@ -26,8 +26,8 @@ OTHERS = 3
 _HOLDING = """
 import sys
 from pathlib import Path
-from detent.sources.wiki.dump import keeping
-with keeping.alone(Path(sys.argv[1]), Path("dump")), keeping.made(Path(sys.argv[1]), Path("dump")):
+from detent.sources.wiki.dump import artifacts
+with artifacts.alone(Path(sys.argv[1]), Path("dump")), artifacts.made(Path(sys.argv[1]), Path("dump")):
     print("has it", flush=True)
     sys.stdin.read()
 """
@@ -123,7 +123,7 @@ def test_who_waits_for_a_process_that_dies_takes_its_place(
     tmp_path: Path, cache: Path, held: Callable[[Path], subprocess.Popen[str]], waiting: threading.Semaphore
 ) -> None:
     path = dumps.write(tmp_path, PAGES, "xml")
-    target = cache / keeping.name("pages.npy", path)
+    target = cache / artifacts.name("pages.npy", path)
     child = held(target)
     answers: list[object] = []
     thread = threading.Thread(target=lambda: answers.append(Dump(path, cache).find(["Owl 7"])["Owl 7"]))
@@ -140,7 +140,7 @@ def test_what_dead_processes_have_left_is_tidied_and_what_the_living_hold_is_not
     tmp_path: Path, cache: Path, held: Callable[[Path], subprocess.Popen[str]]
 ) -> None:
     path = dumps.write(tmp_path, PAGES, "xml")
-    child = held(cache / keeping.name("pages.npy", path))
+    child = held(cache / artifacts.name("pages.npy", path))
     left = sorted(each.suffix for each in cache.iterdir())
     assert left == [".half", ".lock"]
     Dump(path, cache).tidy([])
@@ -169,16 +169,16 @@ def test_where_files_cannot_be_locked_all_is_made_nevertheless(
 
 def test_a_lock_that_cannot_be_written_is_told_as_a_cache_that_cannot(tmp_path: Path, cache: Path) -> None:
     path = dumps.write(tmp_path, PAGES, "xml")
-    (cache / f"{keeping.name('pages.npy', path)}.lock").mkdir(parents=True)
+    (cache / f"{artifacts.name('pages.npy', path)}.lock").mkdir(parents=True)
     with pytest.raises(CacheUnwritable, match=r"cannot be written to .*cache: Is a directory\. Make room there"):
         Dump(path, cache).find(["Owl 7"])
 
 
 def test_an_error_in_making_lets_the_next_one_make(cache: Path) -> None:
     target = cache / "owl.xml"
-    with pytest.raises(KeyboardInterrupt), keeping.alone(target, Path("dump")):
+    with pytest.raises(KeyboardInterrupt), artifacts.alone(target, Path("dump")):
         raise KeyboardInterrupt
-    with keeping.alone(target, Path("dump")):
+    with artifacts.alone(target, Path("dump")):
         assert [each.name for each in cache.iterdir()] == ["owl.xml.lock"]
     assert list(cache.iterdir()) == []
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage, text_of
 
-from detent.sources.wiki.dump import CacheUnwritable, Dump, catalogue, keeping, unpacking
+from detent.sources.wiki.dump import CacheUnwritable, Dump, artifacts, catalogue, unpacking
 from detent.sources.wiki.pages import Absent
 
 PAGES = [DumpedPage(f"Owl {number}", f"Text {number}.") for number in range(30)]
@@ -96,7 +96,7 @@ def test_an_error_leaves_nothing_half_done(tmp_path: Path, cache: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         catalogue.make(cache / "torn.npy", tmp_path, torn())
-    with pytest.raises(KeyboardInterrupt), keeping.made(cache / "torn.xml", tmp_path) as half:
+    with pytest.raises(KeyboardInterrupt), artifacts.made(cache / "torn.xml", tmp_path) as half:
         half.write_text("half")
         raise KeyboardInterrupt
     assert list(cache.iterdir()) == []
@@ -105,8 +105,8 @@ def test_an_error_leaves_nothing_half_done(tmp_path: Path, cache: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from detent.sources.wiki.dump import keeping
-with keeping.made(Path(sys.argv[1]), Path("dump")) as half:
+from detent.sources.wiki.dump import artifacts
+with artifacts.made(Path(sys.argv[1]), Path("dump")) as half:
     half.write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -117,7 +117,7 @@ def test_what_a_killed_process_has_left_is_swept_away(cache: Path) -> None:
     subprocess.run([sys.executable, "-c", _KILLED, str(target)], check=False)
     [half] = cache.iterdir()
     assert half != target
-    with keeping.made(target, Path("dump")) as mine:
+    with artifacts.made(target, Path("dump")) as mine:
         mine.write_text("whole")
         assert list(cache.iterdir()) == [mine]
     assert list(cache.iterdir()) == [target]
@@ -126,9 +126,9 @@ def test_what_a_killed_process_has_left_is_swept_away(cache: Path) -> None:
 
 def test_what_another_one_is_making_is_left_to_it(cache: Path) -> None:
     target = cache / "owl.xml"
-    with keeping.made(target, Path("dump")) as first:
+    with artifacts.made(target, Path("dump")) as first:
         first.write_text("first")
-        with keeping.made(target, Path("dump")) as second:
+        with artifacts.made(target, Path("dump")) as second:
             second.write_text("second")
         assert target.read_text() == "second"
         assert first.exists()
@@ -150,7 +150,7 @@ def test_one_that_is_swept_away_before_it_is_locked_is_begun_again(
         flock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", swept)
-    with keeping.made(cache / "owl.xml", Path("dump")) as half:
+    with artifacts.made(cache / "owl.xml", Path("dump")) as half:
         half.write_text("whole")
     assert (cache / "owl.xml").read_text() == "whole"
     assert len(calls) == 3

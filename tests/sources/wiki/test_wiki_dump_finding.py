@@ -14,7 +14,7 @@ from tests.sources.wiki.dumps import DumpedPage
 from detent.lifecycle import Trouble
 from detent.sources.wiki.dump import Dump, Dumped, finding, unpacking
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import Site
+from detent.wikitext.site import Site
 
 PAGES = [
     DumpedPage("Owl", "A bird."),

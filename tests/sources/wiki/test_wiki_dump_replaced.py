@@ -10,7 +10,7 @@ import pytest
 from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage, Wiki, text_of
 
-from detent.sources.wiki.dump import Dump, DumpMissing, keeping, unpacking
+from detent.sources.wiki.dump import Dump, DumpMissing, artifacts, unpacking
 from detent.sources.wiki.pages import Absent
 
 OLD = [DumpedPage(f"Owl {number}", f"Text {number}.", revision=100 + number) for number in range(30)]
@@ -86,7 +86,7 @@ def test_a_file_that_is_the_same_is_not_opened_again(
     dump = Dump(dumps.write(tmp_path, OLD, "multistream", per=10), cache)
     text_of(dump, "Owl 1")
     looked = list[Path]()
-    stamp = keeping.stamp
+    stamp = artifacts.stamp
 
     def fail(*_: object) -> None:
         raise AssertionError("opened again")
@@ -96,7 +96,7 @@ def test_a_file_that_is_the_same_is_not_opened_again(
         return stamp(path)
 
     monkeypatch.setattr(unpacking, "opened", fail)
-    monkeypatch.setattr(keeping, "stamp", counted)
+    monkeypatch.setattr(artifacts, "stamp", counted)
     assert text_of(dump, "Owl 2") == "Text 2."
     assert len(looked) == 4  # the dump and its index, before and after
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from detent.sources.wiki.following import followed, is_followed, is_see_also
-from detent.sources.wiki.site import Site, Title
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.site import Site, Title
 
 
 def test_each_title_is_followed_once_and_that_of_the_article_never() -> None:

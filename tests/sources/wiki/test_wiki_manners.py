@@ -12,7 +12,7 @@ from tests.sources.wiki.server import AWAY, WEB_PAGE, Failing, WikiServer, limit
 import detent
 from detent.errors import DiscoveryFailed
 from detent.lifecycle import Trouble
-from detent.sources import pace
+from detent.services import pace
 from detent.sources.wiki import manners
 from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.manners import hold_seconds

@@ -12,13 +12,14 @@ from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import WikiServer
 
-from detent.sources.wiki import seeding, wikitext
+from detent import wikitext
+from detent.sources.wiki import seeding
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.dump.recent import Recent
 from detent.sources.wiki.pages import Page
 from detent.sources.wiki.seeding import MOST_TOLD, Seeds, Wanted
-from detent.sources.wiki.site import LONGEST_WRITTEN
+from detent.wikitext.site import LONGEST_WRITTEN
 
 TITLES = [f"Owl {number}" for number in range(5 * TITLES_AT_ONCE)]
 PAGES = {title: f"It hunts. [[{title} nest]]" for title in TITLES}

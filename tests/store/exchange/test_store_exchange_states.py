@@ -13,9 +13,9 @@ from detent.knowledge import Embedding
 from detent.lifecycle import NODE, TOPIC, Lifecycle
 from detent.store import Stage, Store
 from detent.store.database import Connection
-from detent.store.embeddings import note_embeddings
 from detent.store.exchange import load
 from detent.store.exchange.records import ItemLine
+from detent.store.vectors.embeddings import note_embeddings
 
 Query = Callable[..., list[Any]]
 Record = dict[str, Any]

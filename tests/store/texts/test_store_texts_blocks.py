@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detent.store.texts import lexemes, merging, ranking
-from detent.store.texts.blocks import COMMON, ENTRY, Block, Part, build, from_bits, mark, merge, to_bits
+from detent.store.texts.blocks import COMMON, ENTRY, Block, MergeInput, build, from_bits, mark, merge, to_bits
 from detent.store.texts.merging import Size
 
 Words = Mapping[str, int]
@@ -71,7 +71,7 @@ def test_merging_keeps_the_living_and_their_words(parts: list[tuple[list[Words],
         if many:
             block = block_of(many, 1000 * (9 - place))
             dead = mark(block.texts, np.zeros(len(many), np.bool_), np.array(sorted(gone)) + int(block.texts[0]))
-            blocks.append(Part(block, from_bits(to_bits(dead), len(many))))
+            blocks.append(MergeInput(block, from_bits(to_bits(dead), len(many))))
             living |= {int(text): many[n] for n, text in enumerate(block.texts) if n not in gone}
     merged = merge(blocks) if blocks else None
     if merged is None:

@@ -10,9 +10,9 @@ import pytest
 
 from detent.knowledge.query import Query, parse
 from detent.store.database import Connection
-from detent.store.texts import Texts, ranking, searching
+from detent.store.texts import Texts, ranking, search
+from detent.store.texts.candidates import WAITING, Reader
 from detent.store.texts.counting import LOOKED_UP, Counting
-from detent.store.texts.reading import WAITING, Reader
 
 if TYPE_CHECKING:
     from tests.store.texts.conftest import Shelf
@@ -265,10 +265,10 @@ async def test_that_not_all_were_compared_is_told_only_if_it_is_so(
 ) -> None:
     shelf.put_many({f"{n}": f"red heron {'blue' if n < 5 else 'green'}" for n in range(600)})
     await shelf.settle()
-    monkeypatch.setattr(searching, "VERIFIED", 600)
+    monkeypatch.setattr(search, "VERIFIED", 600)
     assert (await shelf.texts.search(parse('"red blue"'), limit=10)).notes == ()
     assert (await shelf.texts.search(parse("heron -red"), limit=10)).notes == ()
-    monkeypatch.setattr(searching, "VERIFIED", 100)
+    monkeypatch.setattr(search, "VERIFIED", 100)
     assert len((await shelf.texts.search(parse('"red heron"'), limit=10)).hits) == 10
     told = (await shelf.texts.search(parse('"heron red"'), limit=10)).notes
     assert told == ("Only the best 100 candidates were compared with the query's phrases.",)

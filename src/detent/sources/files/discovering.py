@@ -12,12 +12,12 @@ import hashlib
 import time
 from collections.abc import Iterator, Sequence
 
+from detent.documents import formats
+from detent.documents.formats import format_of
 from detent.knowledge import NewItem
 from detent.sources.files.folder import Entry, Folder
 from detent.sources.files.labels import label_of
 from detent.sources.files.linking import VERSION, Roots
-from detent.sources.files.parsing import kinds
-from detent.sources.files.parsing.kinds import kind_of
 
 _FRESH_SECONDS = 2.0
 _ROOTS = "roots:"
@@ -38,8 +38,8 @@ def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, 
     if entry.is_folder:
         listing = f"{folder.name(entry.path)}\0" + "\0".join(f"{label_of(each)}/{each.key}" for each in inside)
         return hashlib.sha256(listing.encode()).hexdigest()[:32]
-    kind = kind_of(entry.path)
-    versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{kinds.MEDIA.version}" if kind is kinds.PLAIN else "")
+    kind = format_of(entry.path)
+    versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{formats.MEDIA.version}" if kind is formats.PLAIN else "")
     told = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {versions} {folder.reading}"
     fresh = f" fresh at {now:.6f}" if abs(now - status.st_mtime) < _FRESH_SECONDS else ""
     return f"{told} {_ROOTS}{roots.fingerprint(entry.path)}{fresh}"

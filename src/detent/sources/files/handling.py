@@ -8,20 +8,20 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from detent.documents import formats
+from detent.documents.decoding import is_binary
+from detent.documents.formats import format_of, parse
+from detent.documents.parsed import Parsed, Unparsable
 from detent.knowledge import Done, Failed, Item, Mention, Node, Outcome, Reference, Skipped
 from detent.knowledge.splitting import split
 from detent.lifecycle import Trouble
 from detent.sources.files import linking
+from detent.sources.files.content import Content, read
 from detent.sources.files.discovering import fingerprint_in
 from detent.sources.files.folder import TOO_LONG, Folder, FolderAway, key_of, path_of
 from detent.sources.files.labels import DIRECTORY, label_of
 from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.nodes import CONTAINS, children, file_node
-from detent.sources.files.parsing import kinds
-from detent.sources.files.parsing.decoding import is_binary
-from detent.sources.files.parsing.kinds import kind_of, parse
-from detent.sources.files.parsing.parsed import Parsed, Unparsable
-from detent.sources.files.reading import Content, read
 from detent.sources.files.settings import FolderSettings
 
 _LOOK_SECONDS = 1.0
@@ -52,7 +52,7 @@ class Handling:
             return found
         if found.data is None:
             problem = f"It is larger than {self._settings.most_bytes:,} bytes, so that nothing of it was read."
-            parsed = Parsed(kind_of(path).name, problems=[problem])
+            parsed = Parsed(format_of(path).name, problems=[problem])
             return self._done(item, parsed, Linked({}, ()), found, f"{found.size} bytes")
         return self._parse(item, path, found.data, self._roots_of(item, path))
 
@@ -99,8 +99,8 @@ class Handling:
 
     def _digest(self, path: str, data: bytes, roots: Roots) -> str:
         """What is the same only if the file is, and all that its nodes and links depend on."""
-        kind = kind_of(path)
-        media = kinds.MEDIA.version if kind is kinds.PLAIN and is_binary(data) else ""
+        kind = format_of(path)
+        media = formats.MEDIA.version if kind is formats.PLAIN and is_binary(data) else ""
         versions = f"{kind.name}{kind.version}{media} {linking.VERSION} {self._settings.passage_size}"
         return f"{versions} {roots.fingerprint(path)} {hashlib.sha256(data).hexdigest()}"
 

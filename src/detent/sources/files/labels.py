@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from detent.documents.formats import format_of
 from detent.sources.files.folder import Entry
-from detent.sources.files.parsing.kinds import kind_of
 
 FILE, IMAGE, DIRECTORY = "File", "ImageFile", "Directory"
 
@@ -11,4 +11,4 @@ FILE, IMAGE, DIRECTORY = "File", "ImageFile", "Directory"
 def label_of(entry: Entry) -> str:
     if entry.is_folder:
         return DIRECTORY
-    return IMAGE if kind_of(entry.path).name == "image" else FILE
+    return IMAGE if format_of(entry.path).name == "image" else FILE

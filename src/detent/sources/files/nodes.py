@@ -12,10 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from detent.documents.parsed import Parsed, Part
 from detent.knowledge import UNTITLED, Child, Node, Reference
 from detent.knowledge.keys import Unique
 from detent.knowledge.splitting import Piece, split
-from detent.sources.files.parsing.parsed import Parsed, Part
 
 PASSAGE = "Passage"
 CONTAINS = "CONTAINS"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from detent.sources.wiki.site import ARTICLES, Title
-from detent.sources.wiki.wikitext.article import Article, Link
+from detent.wikitext.article import Article, Link
+from detent.wikitext.site import ARTICLES, Title
 
 _LISTS = re.compile(
     r"Lists? of\b"

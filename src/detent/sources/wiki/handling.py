@@ -24,8 +24,8 @@ from detent.sources.wiki.manners import client_of
 from detent.sources.wiki.nodes import ARTICLE, LINKS_TO
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import ARTICLES, Site
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.site import ARTICLES, Site
 
 Hidden = Callable[[Sequence[str]], frozenset[str]]
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.pages import Moved, Page
-from detent.sources.wiki.site import CATEGORIES, TEMPLATES
-from detent.sources.wiki.wikitext import Given, given, parse
+from detent.wikitext import Given, given, parse
+from detent.wikitext.site import CATEGORIES, TEMPLATES
 
 _HIDES = "HIDDENCAT"
 _NOTHING = Given(frozenset(), ())

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from detent.knowledge import Wait
-from detent.sources import pace
+from detent.services import pace
 from detent.sources.wiki.client import TOO_MANY, Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
 

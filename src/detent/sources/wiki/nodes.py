@@ -11,7 +11,7 @@ from detent.knowledge.keys import Unique
 from detent.knowledge.splitting import split
 from detent.sources.wiki.following import followed, is_see_also
 from detent.sources.wiki.pages import Page
-from detent.sources.wiki.wikitext.article import Article, Section
+from detent.wikitext.article import Article, Section
 
 ARTICLE, SECTION, PASSAGE, CATEGORY = "Article", "Section", "Passage", "Category"
 LINKS_TO, HAS_SECTION, IN_CATEGORY = "LINKS_TO", "HAS_SECTION", "IN_CATEGORY"

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from detent.sources.wiki.addresses import is_address, is_of, title_at
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, LONGEST_TITLE, Site
 from detent.sources.wiki.slips import great_slips, small_slips
-from detent.sources.wiki.wikitext import parse
+from detent.wikitext import parse
+from detent.wikitext.addresses import is_address, is_of, title_at
+from detent.wikitext.site import ARTICLES, CATEGORIES, LONGEST_TITLE, Site
 
 MOST_MEMBERS = 100_000
 MOST_TOLD = 20

@@ -19,7 +19,7 @@ from detent.sources.wiki.dump import Dump
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
 from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
 from detent.sources.wiki.settings import WikiSettings
-from detent.sources.wiki.site import ARTICLES
+from detent.wikitext.site import ARTICLES
 
 _CACHE = ".detent-cache"
 _PAGES_AT_ONCE = 100

@@ -10,10 +10,10 @@ from psycopg.types.json import Jsonb
 from detent.errors import LineRefused, SourceConflict
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, fetch
-from detent.store.embeddings import STAGE, embedded_states
 from detent.store.exchange.records import KindLine, Step
-from detent.store.kinds import LOCK, hold_kinds, refuse_removed
-from detent.store.sources import IMPORTED
+from detent.store.ledger.kinds import LOCK, hold_kinds, refuse_removed
+from detent.store.ledger.sources import IMPORTED
+from detent.store.vectors.embeddings import STAGE, embedded_states
 
 
 class Target:

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 
 from detent.store.database import Database, fetch
-from detent.store.kinds import Kinds
+from detent.store.ledger.kinds import Kinds
 
 _LANE = 2**64
 _SUMS = {"nodes": "digest_nodes", "references": "digest_references", "aliases": "digest_aliases"}

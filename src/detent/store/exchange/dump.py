@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from detent.store.database import Connection, Database, fetch
-from detent.store.kinds import Kinds
+from detent.store.ledger.kinds import Kinds
 from detent.store.statements import SQL
 
 FORMAT, VERSION = "detent", 1

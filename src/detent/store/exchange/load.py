@@ -16,13 +16,13 @@ from typing import NamedTuple, TypeVar
 import psycopg
 
 from detent.errors import DetentError, LineRefused
-from detent.store.aliases import Claim, write_claims
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
 from detent.store.exchange.writing import number_items, write_items
-from detent.store.family import ChangedHands, asked_by_name
-from detent.store.removal import MENTIONS_LOCK
+from detent.store.graph.aliases import Claim, write_claims
+from detent.store.ledger.family import ChangedHands, asked_by_name
+from detent.store.ledger.removal import MENTIONS_LOCK
 
 T = TypeVar("T")
 

@@ -10,11 +10,11 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from detent.store import arrays
-from detent.store.bounds import HELD_BACK
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import FAILURE, ItemLine, column
-from detent.store.family import ChangedHands, held
+from detent.store.ledger.bounds import HELD_BACK
+from detent.store.ledger.family import ChangedHands, held
 
 _OWNER = "import"
 _NODE = """COPY node (item_id, parent_id, text_id, written_at,

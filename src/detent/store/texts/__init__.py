@@ -10,7 +10,7 @@ Never done here: reading all entries of a word because it is common, and changin
 """
 
 from detent.store.texts.index import Statistics
-from detent.store.texts.searching import TextHit, TextHits
+from detent.store.texts.search import TextHit, TextHits
 from detent.store.texts.texts import Texts
 
 __all__ = ["Statistics", "TextHit", "TextHits", "Texts"]

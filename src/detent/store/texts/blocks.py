@@ -58,7 +58,7 @@ class Block(Contents):
 
 
 @dataclass(frozen=True)
-class Part:
+class MergeInput:
     """A block as it is read to be merged."""
 
     block: Contents
@@ -70,7 +70,7 @@ def build(texts: Sequence[int], found: Occurrences) -> Block:
     return _pack(np.asarray(texts, np.int64), lengths(found.text, found.times, len(texts)), found)
 
 
-def merge(parts: Sequence[Part]) -> Block | None:
+def merge(parts: Sequence[MergeInput]) -> Block | None:
     """One block of the living texts of several; nothing if none of them lives."""
     texts = np.concatenate([part.block.texts for part in parts])
     alive = ~np.concatenate([part.dead for part in parts])
@@ -98,7 +98,7 @@ def from_bits(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
     return np.unpackbits(np.frombuffer(bits, np.uint8), count=count, bitorder="little").astype(np.bool_)
 
 
-def _together(parts: Sequence[Part], ordinals: Integers) -> Occurrences:
+def _together(parts: Sequence[MergeInput], ordinals: Integers) -> Occurrences:
     """What the parts' postings say, under the new ordinals, without the dead."""
     numbers: dict[bytes, int] = {}
     columns = []

@@ -26,7 +26,7 @@ from detent.store.texts.blocks import (
     TEXT,
     Block,
     Contents,
-    Part,
+    MergeInput,
     build,
     from_bits,
     mark,
@@ -184,7 +184,7 @@ def _before(counts: Iterable[int]) -> Iterable[int]:
         total += count
 
 
-async def _read_part(connection: Connection, block: int) -> Part:
+async def _read_part(connection: Connection, block: int) -> MergeInput:
     (row,) = await fetch_binary(connection, "text_block", {"block": block})
     (packed,) = await fetch_binary(connection, "packed_postings", {"block": block})
     contents = Contents(
@@ -194,7 +194,7 @@ async def _read_part(connection: Connection, block: int) -> Part:
         np.frombuffer(packed.counts, ">i4").astype(np.int64),
         packed.entries,
     )
-    return Part(contents, from_bits(row.dead, row.count))
+    return MergeInput(contents, from_bits(row.dead, row.count))
 
 
 async def _mark(connection: Connection, block: int, gone: np.typing.NDArray[np.int64]) -> None:

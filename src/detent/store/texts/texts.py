@@ -9,7 +9,7 @@ from detent.store.database import Database
 from detent.store.texts import snippets
 from detent.store.texts.index import Statistics, TextIndex
 from detent.store.texts.merging import TOLERANCE
-from detent.store.texts.searching import BUDGET, Check, TextHits, TextSearch
+from detent.store.texts.search import BUDGET, Check, TextHits, TextSearch
 
 
 class Texts:

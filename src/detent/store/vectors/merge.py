@@ -25,7 +25,7 @@ from psycopg import errors
 from detent.store.database import Connection, Database, fetch
 from detent.store.vectors import parts
 from detent.store.vectors.models import Model
-from detent.store.vectors.parts import Listing, Part
+from detent.store.vectors.parts import Listing, VectorPart
 from detent.store.vectors.tables import compose, run
 
 LOCK = 0x0DE7E27_07
@@ -87,7 +87,7 @@ class Merge:
             return await self._gather(model)
         return False
 
-    async def _close(self, model: Model) -> Part:
+    async def _close(self, model: Model) -> VectorPart:
         """Let everybody who begins now write to a new part."""
         async with self._changing(model) as (connection, listing):
             if (old := listing.fresh) is None or any(not part.indexed for part in listing.full):
@@ -97,7 +97,7 @@ class Merge:
             await _next_generation(connection, model)
         return old
 
-    async def _mark(self, model: Model, similar: Sequence[Part]) -> None:
+    async def _mark(self, model: Model, similar: Sequence[VectorPart]) -> None:
         """Let nobody who begins now count on these parts to stay."""
         async with self._changing(model) as (connection, listing):
             if listing.leaving or not {part.id for part in similar} <= {part.id for part in listing.full}:
@@ -105,7 +105,7 @@ class Merge:
             await _turn(connection, similar, "leaving")
             await _next_generation(connection, model)
 
-    async def _index(self, model: Model, part: Part) -> bool:
+    async def _index(self, model: Model, part: VectorPart) -> bool:
         """Make the index of a full part."""
         if (generation := await parts.drained(self._database, model.id)) is None:
             return False
@@ -156,14 +156,16 @@ def _enough(listing: Listing, *, patient: bool) -> int:
     return AT_LEAST if listing.full else FIRST
 
 
-async def _has_grown(connection: Connection, fresh: Part | None, at_least: int) -> bool:
+async def _has_grown(connection: Connection, fresh: VectorPart | None, at_least: int) -> bool:
     if fresh is None:
         return False
     [row] = await run(connection, compose("count_vectors", part=fresh.name), {"limit": at_least})
     return bool(row.count >= at_least)
 
 
-async def _worth_gathering(connection: Connection, model: Model, full: Sequence[Part], together: int) -> Sequence[Part]:
+async def _worth_gathering(
+    connection: Connection, model: Model, full: Sequence[VectorPart], together: int
+) -> Sequence[VectorPart]:
     """Parts of similar size, if their index can be made in memory; or one of which most is not needed."""
     [row] = await fetch(connection, "build_memory")
     tiers = defaultdict(list)
@@ -176,7 +178,7 @@ async def _worth_gathering(connection: Connection, model: Model, full: Sequence[
     return [part for part in full if part.count and await _is_waste(connection, part)][:1]
 
 
-def _that_fit(model: Model, tier: Sequence[Part], most_bytes: int) -> Sequence[Part]:
+def _that_fit(model: Model, tier: Sequence[VectorPart], most_bytes: int) -> Sequence[VectorPart]:
     """As many of these parts as one index can be made of in memory: where many have gathered, all of them, so that none
     is brought together twice."""
     count, fitting = 0, 0
@@ -186,18 +188,18 @@ def _that_fit(model: Model, tier: Sequence[Part], most_bytes: int) -> Sequence[P
     return tier[:fitting]
 
 
-async def _is_waste(connection: Connection, part: Part) -> bool:
+async def _is_waste(connection: Connection, part: VectorPart) -> bool:
     """Whether nobody refers any more to most of a part, judged by some of its vectors."""
     percent = min(100.0, 100.0 * _SAMPLE / part.count)
     [row] = await run(connection, compose("sample_part", part=part.name, percent=percent))
     return bool(row.used < _WASTE * row.count)
 
 
-async def _copy(connection: Connection, part: Part, target: Part) -> None:
+async def _copy(connection: Connection, part: VectorPart, target: VectorPart) -> None:
     await run(connection, compose("gather_vectors", part=target.name, leaving=part.name))
 
 
-async def _build(connection: Connection, model: Model, part: Part) -> int:
+async def _build(connection: Connection, model: Model, part: VectorPart) -> int:
     """Make a part's index; returns of how many vectors. Where the processes that help with that get no shared
     memory, as in many containers, it is made without them."""
     count = await parts.count(connection, part)
@@ -217,7 +219,7 @@ async def _build(connection: Connection, model: Model, part: Part) -> int:
     return count
 
 
-async def _turn(connection: Connection, turned: Sequence[Part], role: str) -> None:
+async def _turn(connection: Connection, turned: Sequence[VectorPart], role: str) -> None:
     await fetch(connection, "turn_parts", {"parts": [part.id for part in turned], "role": role})
 
 

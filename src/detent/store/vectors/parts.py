@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Part:
+class VectorPart:
     """A table of vectors. `indexed`: it has an index that can be used; `present`: the table is there."""
 
     id: int
@@ -51,27 +51,27 @@ class Listing:
     model: int
     retired: bool
     generation: int
-    parts: tuple[Part, ...]
+    parts: tuple[VectorPart, ...]
 
     @property
-    def present(self) -> list[Part]:
+    def present(self) -> list[VectorPart]:
         return [part for part in self.parts if part.present]
 
     @property
-    def lost(self) -> list[Part]:
+    def lost(self) -> list[VectorPart]:
         """Parts whose table somebody dropped."""
         return [part for part in self.parts if not part.present]
 
     @property
-    def fresh(self) -> Part | None:
+    def fresh(self) -> VectorPart | None:
         return next((part for part in self.present if part.role == "fresh"), None)
 
     @property
-    def full(self) -> list[Part]:
+    def full(self) -> list[VectorPart]:
         return [part for part in self.present if part.role == "full"]
 
     @property
-    def leaving(self) -> list[Part]:
+    def leaving(self) -> list[VectorPart]:
         return [part for part in self.present if part.role == "leaving"]
 
 
@@ -91,7 +91,7 @@ async def _read(connection: Connection, model: int) -> Listing:
     rows = await fetch(connection, "vector_list", {"model": model})
     if not rows:
         return Listing(model, True, 0, ())
-    listed = [Part(r.id, r.name, r.role, r.count, r.present, r.indexed) for r in rows if r.id is not None]
+    listed = [VectorPart(r.id, r.name, r.role, r.count, r.present, r.indexed) for r in rows if r.id is not None]
     return Listing(model, rows[0].model_role == "former", rows[0].generation, tuple(listed))
 
 
@@ -139,12 +139,12 @@ async def drained(database: Database, model: int) -> int | None:
     return None
 
 
-async def make(connection: Connection, model: int, dimensions: int, *, role: str, count: int = 0) -> Part:
+async def make(connection: Connection, model: int, dimensions: int, *, role: str, count: int = 0) -> VectorPart:
     """A new part, listed and empty."""
     [row] = await fetch(connection, "list_part", {"model": model, "role": role, "count": count})
     await run(connection, compose("make_part", part=row.name, dimensions=dimensions))
     await run(connection, compose("store_part_plain", part=row.name))
-    return Part(row.id, row.name, role, count, present=True, indexed=False)
+    return VectorPart(row.id, row.name, role, count, present=True, indexed=False)
 
 
 async def tidy(database: Database) -> list[str]:
@@ -168,12 +168,12 @@ async def tidy(database: Database) -> list[str]:
     return dropped
 
 
-async def count(connection: Connection, part: Part) -> int:
+async def count(connection: Connection, part: VectorPart) -> int:
     [row] = await run(connection, compose("count_vectors", part=part.name), {"limit": None})
     return int(row.count)
 
 
-def absent(parts: Iterable[Part]) -> sql.Composed:
+def absent(parts: Iterable[VectorPart]) -> sql.Composed:
     """The condition that a line's hash is in none of these."""
     return all_of(compose("absent_from_part", part=part.name) for part in parts)
 

@@ -24,7 +24,7 @@ from detent.store.database import Connection, Database, fetch
 from detent.store.statements import SQL
 from detent.store.vectors import parts, wire
 from detent.store.vectors.models import Model
-from detent.store.vectors.parts import Listing, Part
+from detent.store.vectors.parts import Listing, VectorPart
 from detent.store.vectors.tables import all_of, compose, run, union
 from detent.store.vectors.wire import Numbers
 
@@ -87,7 +87,7 @@ class Filter:
         return bool(row.count <= FEW)
 
 
-class Search:
+class VectorSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._noted: dict[int, float] = {}
@@ -125,7 +125,9 @@ class Search:
                 await self._database.fetch("note_search", {"model": model.id})
 
 
-async def _find(connection: Connection, searched: list[Part], wanted: Filter, parameters: dict[str, Any]) -> list[Any]:
+async def _find(
+    connection: Connection, searched: list[VectorPart], wanted: Filter, parameters: dict[str, Any]
+) -> list[Any]:
     if not searched:
         return []
     if wanted and await wanted.is_narrow(connection):
@@ -139,7 +141,7 @@ async def _find(connection: Connection, searched: list[Part], wanted: Filter, pa
 
 
 async def _find_near(
-    connection: Connection, searched: list[Part], wanted: Filter, parameters: dict[str, Any]
+    connection: Connection, searched: list[VectorPart], wanted: Filter, parameters: dict[str, Any]
 ) -> list[Any]:
     """The nearest of all parts, each asked as thoroughly as its size needs."""
     limit = parameters["limit"]
@@ -158,15 +160,15 @@ async def _find_near(
     return nearest
 
 
-def _by_size(searched: list[Part]) -> dict[int, list[Part]]:
+def _by_size(searched: list[VectorPart]) -> dict[int, list[VectorPart]]:
     """The parts by how many candidates their indexes are asked for, the large ones first."""
-    found: dict[int, list[Part]] = {}
+    found: dict[int, list[VectorPart]] = {}
     for part in sorted(searched, key=lambda part: -part.count):
         found.setdefault(_CANDIDATES_OF_LARGE if part.count > LARGE else _CANDIDATES, []).append(part)
     return found
 
 
-def _near(searched: list[Part], wanted: Filter, *, by_index: bool = True) -> sql.Composed:
+def _near(searched: list[VectorPart], wanted: Filter, *, by_index: bool = True) -> sql.Composed:
     condition = wanted.condition(each=True)
     branches = [
         compose("near_by_index" if by_index and part.indexed else "near_by_scan", part=part.name, filter=condition)
@@ -175,12 +177,12 @@ def _near(searched: list[Part], wanted: Filter, *, by_index: bool = True) -> sql
     return compose("nearest", near=union(branches))
 
 
-def _among(searched: list[Part], wanted: Filter) -> sql.Composed:
+def _among(searched: list[VectorPart], wanted: Filter) -> sql.Composed:
     branches = [compose("near_among", part=part.name) for part in searched]
     return compose("nearest_among", near=union(branches), filter=wanted.condition(each=False))
 
 
-def _searchable(listing: Listing) -> list[Part]:
+def _searchable(listing: Listing) -> list[VectorPart]:
     return [part for part in listing.present if not _is_left_out(part)]
 
 
@@ -201,6 +203,6 @@ def _notes(listing: Listing) -> list[str]:
     return [*lost, *left_out, *slow]
 
 
-def _is_left_out(part: Part) -> bool:
+def _is_left_out(part: VectorPart) -> bool:
     """Whether the part had an index, has none now, and is too large to be compared as a whole."""
     return not part.indexed and part.count > SMALL

@@ -13,7 +13,7 @@ from detent.store.vectors import parts, statistics, writing
 from detent.store.vectors.merge import Merge
 from detent.store.vectors.models import Model, Models
 from detent.store.vectors.parts import Listing
-from detent.store.vectors.search import Search, VectorHits
+from detent.store.vectors.search import VectorHits, VectorSearch
 from detent.store.vectors.statistics import PartStatistics
 from detent.store.vectors.wire import Numbers
 from detent.store.vectors.writing import Writing
@@ -24,7 +24,7 @@ class Vectors:
         self._database = database
         self._models = Models(database)
         self._writing = Writing()
-        self._search = Search(database)
+        self._search = VectorSearch(database)
         self._merge = Merge(database)
 
     async def register(self, provider: str, name: str, dimensions: int) -> Model:

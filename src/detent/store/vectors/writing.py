@@ -17,7 +17,7 @@ from detent.errors import ModelRetired
 from detent.store.database import Connection, fetch
 from detent.store.vectors import parts, wire
 from detent.store.vectors.models import Model
-from detent.store.vectors.parts import Listing, Part
+from detent.store.vectors.parts import Listing, VectorPart
 from detent.store.vectors.tables import compose, run, union
 from detent.store.vectors.wire import Numbers
 
@@ -73,7 +73,7 @@ class Writing:
         return self._halfvec_type
 
 
-async def _copy(connection: Connection, part: Part, lines: bytes) -> None:
+async def _copy(connection: Connection, part: VectorPart, lines: bytes) -> None:
     async with connection.cursor() as cursor, cursor.copy(compose("copy_vectors", part=part.name)) as copy:
         await copy.write(lines)
 
@@ -94,14 +94,14 @@ async def get(connection: Connection, listing: Listing, hash: UUID) -> NDArray[n
     return None if row is None else wire.read_halfvec(row.vector)
 
 
-async def _known(connection: Connection, among: Sequence[Part], parameters: dict[str, wire.Wire]) -> set[UUID]:
+async def _known(connection: Connection, among: Sequence[VectorPart], parameters: dict[str, wire.Wire]) -> set[UUID]:
     if not among:
         return set()
     statement = union(compose("known_in_part", part=part.name) for part in among)
     return {row.hash for row in await run(connection, statement, parameters)}
 
 
-async def _announced(connection: Connection, model: Model) -> tuple[Listing, Part]:
+async def _announced(connection: Connection, model: Model) -> tuple[Listing, VectorPart]:
     listing = await parts.announce(connection, model.id)
     if listing.retired:
         raise ModelRetired(model)

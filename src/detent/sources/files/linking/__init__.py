@@ -11,11 +11,11 @@ itself, `consuming` brings names and scopes together, and all of them write into
 
 from __future__ import annotations
 
+from detent.documents.parsed import Parsed
 from detent.sources.files.linking import documents
 from detent.sources.files.linking.consuming import consume
 from detent.sources.files.linking.gathering import Gathered, Linked
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.parsed import Parsed
 
 __all__ = ["VERSION", "Linked", "Roots", "links"]
 

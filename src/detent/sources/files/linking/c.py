@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from detent.documents.parsed import Parsed, Use
 from detent.sources.files.linking.consuming import Candidate, Elsewhere, nowhere
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
 from detent.sources.files.linking.paths import ending_of, folder_of, joined
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.parsed import Parsed, Use
 
 _MOST_HEADERS = 3
 """Project headers up to which a name is looked for in them: of more it would be a guess."""

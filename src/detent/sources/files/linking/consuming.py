@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from detent.documents.parsed import Import, Parsed, Use
 from detent.sources.files.linking.gathering import CONSUMES, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.scopes import Scopes
-from detent.sources.files.parsing.parsed import Import, Parsed, Use
 
 _MOST_NAMES = 8
 

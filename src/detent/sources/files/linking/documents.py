@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from detent.documents.formats import format_of
+from detent.documents.keys import anchor
+from detent.documents.parsed import Link, Parsed, Part
 from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.keys import anchor
-from detent.sources.files.parsing.kinds import kind_of
-from detent.sources.files.parsing.parsed import Link, Parsed, Part
 
 _ENDINGS = {"markdown": (".md",), "restructuredtext": (".rst", ".md"), "html": (".html",)}
 """What documents of a kind leave out when they name each other."""
@@ -43,7 +43,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
                 gathered.section(each.part, part.label, part.key, gathered.path)
         elif path is not None:
             _place(gathered, each, target, path, _ENDINGS.get(parsed.kind, ()))
-            if kind_of(path).name == "code" and path not in (files := code.setdefault(each.part, [])):
+            if format_of(path).name == "code" and path not in (files := code.setdefault(each.part, [])):
                 files.append(path)
     _document(gathered, parsed.links, code)
     if parsed.kind in _ENDINGS:
@@ -89,7 +89,7 @@ def _place(gathered: Gathered, each: Link, target: SplitResult, path: str, endin
         for ending in ("",) if has_ending or each.kind == "image" else ("", *endings):
             file = f"{path}{ending}"
             gathered.file(each.part, LINKS_TO, file, {"anchor": written} if written else {})
-            if written and (label := _SECTIONS.get(kind_of(file).name)):
+            if written and (label := _SECTIONS.get(format_of(file).name)):
                 gathered.section(each.part, label, anchor(written), file)
         is_folder = not has_ending and each.kind == "link"
     if is_folder:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from detent.documents.parsed import Part
 from detent.sources.files.linking.gathering import Gathered
-from detent.sources.files.parsing.parsed import Part
 
 _FUNCTIONS = frozenset({"function", "method", "macro"})
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from detent.documents.formats import format_of
 from detent.knowledge import Alias, Mention, Node, Reference
 from detent.sources.files.labels import DIRECTORY, FILE, IMAGE
 from detent.sources.files.linking.paths import is_key
 from detent.sources.files.nodes import part_key
-from detent.sources.files.parsing.kinds import kind_of
 
 IMPORTS, CONSUMES, LINKS_TO, DOCUMENTS = "IMPORTS", "CONSUMES", "LINKS_TO", "DOCUMENTS"
 SCOPE, LIBRARY, ADDRESS = "Scope", "Library", "Address"
@@ -51,7 +51,7 @@ class Gathered:
     def file(self, part: str, type_: str, path: str, properties: Mapping[str, Any] | None = None) -> None:
         """Refer to another file."""
         if path != self.path:
-            label = IMAGE if kind_of(path).name == "image" else FILE
+            label = IMAGE if format_of(path).name == "image" else FILE
             self._refer(part, Reference(type_, label, path, properties=properties or {}))
 
     def directory(self, part: str, type_: str, path: str) -> None:

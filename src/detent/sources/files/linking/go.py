@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from detent.documents.parsed import Parsed, Part, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.fronts import visible
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
 from detent.sources.files.linking.roots import Root, Roots
-from detent.sources.files.parsing.parsed import Parsed, Part, Use
 
 _PACKAGE = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
 _UNNAMED = frozenset({"main", "init", "_"})

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from detent.documents.parsed import Import, Parsed, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.parsed import Import, Parsed, Use
 
 _PACKAGE = re.compile(r"^[ \t]*package[ \t]+([\w.]+)[ \t]*;", re.MULTILINE)
 _TWINS = ("src/main/java", "src/test/java")

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from detent.documents.formats import PLAIN, format_of
+from detent.documents.parsed import Parsed, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.fronts import rename, speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.kinds import PLAIN, kind_of
-from detent.sources.files.parsing.parsed import Parsed, Use
 
 _SCRIPT_ENDINGS = ("js", "jsx", "ts", "tsx")
 _TYPED_ENDINGS = ("ts", "tsx", "js")
@@ -102,7 +102,7 @@ class _Modules:
         elif ending in _WRITTEN_IN:
             stem = found[: -len(ending)]
             yield from (f"{stem}{each}" for each in _WRITTEN_IN[ending])
-        elif ending in _OTHER_ENDINGS or kind_of(found) is not PLAIN:
+        elif ending in _OTHER_ENDINGS or format_of(found) is not PLAIN:
             yield found
         else:
             yield from (f"{found}.{each}" for each in self._endings)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from detent.documents.parsed import Parsed
 from detent.sources.files.linking import c, go, java, javascript, python, ruby, rust
 from detent.sources.files.linking.consuming import Elsewhere
 from detent.sources.files.linking.gathering import Gathered
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.parsed import Parsed
 
 LANGUAGES: dict[str, Callable[[Gathered, Parsed, Roots], Elsewhere]] = {
     "python": python.link,

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from detent.documents.parsed import Import, Parsed, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.fronts import speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
 from detent.sources.files.linking.roots import Roots
-from detent.sources.files.parsing.parsed import Import, Parsed, Use
 
 _FRONT = "__init__.py"
 _MOST_STARS = 3

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from detent.documents.parsed import Parsed, Part, Use
 from detent.sources.files.linking.consuming import Candidate, Elsewhere, member
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
 from detent.sources.files.linking.roots import Root, Roots
-from detent.sources.files.parsing.parsed import Parsed, Part, Use
 
 _MOST_REQUIRED = 3
 """Files beside it that a file may require, and a name still be looked for in them: of more it would be a guess."""

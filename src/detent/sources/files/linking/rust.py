@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from detent.documents.code.places import Places
+from detent.documents.parsed import Import, Parsed, Part, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Root, Roots
 from detent.sources.files.linking.scopes import Scopes
-from detent.sources.files.parsing.code.places import Places
-from detent.sources.files.parsing.parsed import Import, Parsed, Part, Use
 
 _CRATES = frozenset({"tests", "examples", "benches"})
 """Folders of which each file is a crate of its own."""

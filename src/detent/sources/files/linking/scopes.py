@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from detent.sources.files.parsing.parsed import Part, Use
+from detent.documents.parsed import Part, Use
 
 _OWN = frozenset({"self", "cls", "this", "Self"})
 _FUNCTIONS = frozenset({"function", "method", "macro"})

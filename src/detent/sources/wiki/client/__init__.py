@@ -7,9 +7,9 @@ an error says whether and when that is worth it, and whoever makes a client may 
 """
 
 from detent.sources.wiki.client.address import read_address
+from detent.sources.wiki.client.answers import Revision
 from detent.sources.wiki.client.client import TITLES_AT_ONCE, Client
 from detent.sources.wiki.client.connection import Again, Hold, Turn
 from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
-from detent.sources.wiki.client.reading import Revision
 
 __all__ = ["TITLES_AT_ONCE", "TOO_MANY", "Again", "Client", "Hold", "Revision", "Turn", "WikiFailed", "read_address"]

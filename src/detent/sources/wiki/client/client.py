@@ -12,18 +12,18 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import Any, Self, TypeVar
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.client.connection import Again, Connection, Hold, Turn
-from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
-from detent.sources.wiki.client.gathering import Found, Gathered, rows
-from detent.sources.wiki.client.reading import (
+from detent.sources.wiki.client.answers import (
     Revision,
     marks_disambiguation,
     read_answer,
     read_revision,
     read_site,
 )
+from detent.sources.wiki.client.connection import Again, Connection, Hold, Turn
+from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
+from detent.sources.wiki.client.gathering import Found, Gathered, rows
 from detent.sources.wiki.pages import Absent, Answer
-from detent.sources.wiki.site import ARTICLES, CATEGORIES, LONGEST_WRITTEN, Site
+from detent.wikitext.site import ARTICLES, CATEGORIES, LONGEST_WRITTEN, Site
 
 Told = TypeVar("Told")
 

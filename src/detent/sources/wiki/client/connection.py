@@ -13,9 +13,9 @@ import httpx
 
 from detent.knowledge import Wait
 from detent.lifecycle import Trouble
+from detent.services.schemes import speaks_no_tls, wants_tls
 from detent.sources.wiki.client.address import read_address
 from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, left_alone, refused
-from detent.sources.wiki.client.schemes import speaks_no_tls, wants_tls
 
 Turn = Callable[[str], Awaitable[Wait | None]]
 """Waits until a host may be asked again, and returns None; or says for how long it is to be left alone."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from detent.sources.wiki.dump import keeping
+from detent.sources.wiki.dump import artifacts
 
 MOST_PLACES = 8
 """How many pages of the same digest are looked at. They are more than one by accident, or where a title is repeated."""
@@ -65,7 +65,7 @@ def kept(path: Path, source: Path, pages: Callable[[], Iterable[Pages]]) -> Cata
     found = load(path)
     if found is not None:
         return found
-    with keeping.alone(path, source):
+    with artifacts.alone(path, source):
         found = load(path)
         return make(path, source, pages()) if found is None else found
 
@@ -83,7 +83,7 @@ def make(path: Path, source: Path, pages: Iterable[Pages]) -> Catalogue:
     """The table of these pages, kept in a file from now on."""
     runs = list(_runs(pages))
     count = sum(run.shape[1] for run in runs)
-    with keeping.made(path, source) as half, half.open("wb") as file:
+    with artifacts.made(path, source) as half, half.open("wb") as file:
         # not through a memory map: there, a full disk would end the process
         np.lib.format.write_array_header_1_0(file, {"descr": _DIGITS, "fortran_order": False, "shape": (2, count)})
         start, done = file.tell(), 0

@@ -8,18 +8,18 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-from detent.sources.wiki.dump import finding, index, keeping, parts
+from detent.sources.wiki.dump import artifacts, finding, index, parts
 from detent.sources.wiki.dump.damage import DumpMissing, DumpUnreadable
 from detent.sources.wiki.dump.page import Dumped, Listed
-from detent.sources.wiki.dump.parts import Part
+from detent.sources.wiki.dump.parts import DumpFile
 from detent.sources.wiki.dump.recent import Recent
 from detent.sources.wiki.pages import Absent, Answer
-from detent.sources.wiki.site import Site
+from detent.wikitext.site import Site
 
 Stamps = dict[Path, str]
 """The files of a dump with their indexes, and what is another one when one of them is."""
 
-Look = Callable[[Part, Collection[str]], dict[str, Dumped | Absent]]
+Look = Callable[[DumpFile, Collection[str]], dict[str, Dumped | Absent]]
 
 
 class Dump:
@@ -84,7 +84,7 @@ class Dump:
     def tidy(self, others: Iterable[Dump]) -> None:
         """Remove what was made of this dump and is of no use to these others."""
         near = [other for other in others if other._cache.resolve() == self._cache.resolve()]
-        keeping.tidy(self._cache, self._files(), [file for other in near for file in other._files()])
+        artifacts.tidy(self._cache, self._files(), [file for other in near for file in other._files()])
 
     def _files(self) -> list[Path]:
         """Its files; of a dump that is away, the one that it may have been."""
@@ -115,7 +115,7 @@ class Dump:
         stamps, last = self._stamps(), self._last
         if last is None or last.stamps != stamps:
             recent = Recent()
-            opened = [Part(each, self._cache, self._index, recent) for each in parts.files(self._path)]
+            opened = [DumpFile(each, self._cache, self._index, recent) for each in parts.files(self._path)]
             self._last = last = _Opened(self._path, stamps, opened)
         return last
 
@@ -130,7 +130,7 @@ class Dump:
             )
         indexes = [named] if named is not None else [beside for each in found if (beside := index.beside(each))]
         try:
-            return {each: keeping.stamp(each) for each in [*found, *indexes]}
+            return {each: artifacts.stamp(each) for each in [*found, *indexes]}
         except FileNotFoundError as error:
             raise DumpMissing(error.filename) from None
 
@@ -138,7 +138,7 @@ class Dump:
 class _Opened:
     """The parts of a dump, for as long as its files are the same."""
 
-    def __init__(self, path: Path, stamps: Stamps, parts: Sequence[Part]) -> None:
+    def __init__(self, path: Path, stamps: Stamps, parts: Sequence[DumpFile]) -> None:
         self.stamps, self.parts = stamps, parts
         self._path = path
 
@@ -146,7 +146,7 @@ class _Opened:
     def site(self) -> Site:
         return self.one_wiki()[0].info.site()
 
-    def one_wiki(self) -> Sequence[Part]:
+    def one_wiki(self) -> Sequence[DumpFile]:
         """The parts, if they are of the same wiki."""
         names = sorted({part.info.database for part in self.parts} - {""})
         if len(names) > 1:
@@ -156,10 +156,10 @@ class _Opened:
         return self.parts
 
     def find(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        return self._in_parts(titles, Part.find)
+        return self._in_parts(titles, DumpFile.find)
 
     def standing(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        return self._in_parts(titles, Part.standing)
+        return self._in_parts(titles, DumpFile.standing)
 
     def leading(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
         """The same pages as `standing`, with what is wrong with them."""

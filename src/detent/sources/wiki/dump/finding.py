@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from detent.lifecycle import Trouble
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.site import Site
+from detent.wikitext.site import Site
 
 MOST_REDIRECTS = 50
 """Redirects that are followed one after the other. A wiki has them straightened out before there are three."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from detent.sources.wiki.dump import catalogue, index, keeping, standings, unpacking
+from detent.sources.wiki.dump import artifacts, catalogue, index, standings, unpacking
 from detent.sources.wiki.dump.catalogue import Catalogue, Pages
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, IndexMismatched
 from detent.sources.wiki.dump.index import Lines
@@ -86,7 +86,7 @@ class Plain:
         return None
 
     def catalogue(self) -> Catalogue:
-        place = self._cache / keeping.name("pages.npy", self._path)
+        place = self._cache / artifacts.name("pages.npy", self._path)
         return catalogue.kept(place, self._path, self._pages)
 
     def standings(self, places: Catalogue, *, many: bool) -> None:
@@ -103,17 +103,17 @@ class Plain:
         """Where the file is as plain XML, when it was unpacked."""
         if unpacking.packing(self._path) is Packing.PLAIN:
             return self._path
-        return self._cache / keeping.name("xml", self._path)
+        return self._cache / artifacts.name("xml", self._path)
 
     def _unpacked(self) -> Path:
         if not self._target.exists():
-            with keeping.alone(self._target, self._path):
+            with artifacts.alone(self._target, self._path):
                 if not self._target.exists():
                     self._unpack()
         return self._target
 
     def _unpack(self) -> None:
-        with keeping.made(self._target, self._path) as half, half.open("wb") as file:
+        with artifacts.made(self._target, self._path) as half, half.open("wb") as file:
             for piece in unpacking.pieces(self._path):
                 file.write(piece)
 
@@ -159,7 +159,7 @@ class Multistream:
 
     def _kept(self, kind: str) -> Path:
         known = [self._path] if self._index is None else [self._path, self._index]
-        return self._cache / keeping.name(kind, *known)
+        return self._cache / artifacts.name(kind, *known)
 
     def _read(self, place: int, pieces: Iterator[bytes]) -> Iterator[Dumped]:
         start = f" in the stream that begins at byte {place:,}"

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 from xml.parsers import expat
 
 from detent.lifecycle import Trouble
-from detent.sources.wiki.addresses import pattern
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused, DumpUnreadable, NoDump
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
 from detent.sources.wiki.prefixes import WIKIMEDIA
 from detent.sources.wiki.settings import is_wikimedia
-from detent.sources.wiki.site import CANONICAL, Site, case_sensitive
+from detent.wikitext.addresses import pattern
+from detent.wikitext.site import CANONICAL, Site, case_sensitive
 
 LONGEST_TEXT = 100_000_000
 """Characters of a page's text. MediaWiki lets nobody save more than two million bytes."""

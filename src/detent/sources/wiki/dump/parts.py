@@ -81,7 +81,7 @@ def _in_numbers(name: str) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in _DIGITS.split(name)]
 
 
-class Part:
+class DumpFile:
     """A file of a dump, for as long as it is the same."""
 
     def __init__(self, path: Path, cache: Path, listing: Path | None, recent: Recent) -> None:

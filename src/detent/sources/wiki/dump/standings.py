@@ -12,7 +12,7 @@ import mmap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from detent.sources.wiki.dump import catalogue, keeping
+from detent.sources.wiki.dump import artifacts, catalogue
 from detent.sources.wiki.dump.catalogue import Catalogue, Pages
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused
 from detent.sources.wiki.dump.page import Dumped
@@ -62,7 +62,7 @@ def load(path: Path) -> Standings | None:
 
 def learn(path: Path, source: Path, streams: Iterable[Stream], places: Catalogue) -> Standings | None:
     """Read all pages that can be found, and keep how they stand, unless another one has done so."""
-    with keeping.alone(path, source):
+    with artifacts.alone(path, source):
         known = load(path)
         if known is None:
             catalogue.make(_table(path), source, _written(path, source, streams, places))
@@ -75,7 +75,7 @@ def _table(path: Path) -> Path:
 
 def _written(path: Path, source: Path, streams: Iterable[Stream], places: Catalogue) -> Iterator[Pages]:
     """Write the lines, and tell where they are."""
-    with keeping.made(path, source) as half, half.open("wb") as file:
+    with artifacts.made(path, source) as half, half.open("wb") as file:
         file.write(b"\n")  # an empty file cannot be mapped
         for place, pages in streams:
             lines = _lines(pages)

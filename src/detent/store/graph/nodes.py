@@ -1,0 +1,94 @@
+"""Nodes and edges as they are read, and what may be read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from detent.store.ledger.kinds import Kind, Kinds, unknown
+
+Direction = Literal["out", "in", "both"]
+"""Along the edges, against them, or either way."""
+
+
+@dataclass(frozen=True)
+class NamedNode:
+    """A node by its name: what a list of nodes shows. `id` is its item's number."""
+
+    id: int
+    source: str
+    label: str
+    key: str
+    title: str
+
+    def __str__(self) -> str:
+        return f"{self.source}/{self.label}/{self.key}"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An edge between two nodes, which are named by their items' numbers."""
+
+    from_id: int
+    type: str
+    to_id: int
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a node has. `parent_id` is the item it came with, and `edge` the type of the edge from there."""
+
+    node: NamedNode
+    state: str
+    text: str
+    properties: Mapping[str, Any]
+    content_hash: str | None
+    parent_id: int | None
+    edge: str | None
+    shared: bool
+    written_at: datetime
+    aliases: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which edges and nodes count; None stands for all. Nodes are chosen by their kinds."""
+
+    types: list[str] | None = None
+    kinds: list[int] | None = None
+
+    def parameters(self) -> dict[str, Any]:
+        return {"types": self.types, "kinds": self.kinds}
+
+
+async def filters(
+    kinds: Kinds, types: Iterable[str] | None, labels: Iterable[str] | None, sources: Iterable[str] | None
+) -> Filters:
+    """The filters that these names mean; a source or a label that does not exist is an error."""
+    wanted = None if types is None else list(types)
+    if labels is None and sources is None:
+        return Filters(wanted)
+    known = await kinds.select()
+    chosen = _chosen(known, "label", labels) & _chosen(known, "source", sources)
+    return Filters(wanted, sorted(chosen))
+
+
+def _chosen(known: Sequence[Kind], attribute: str, names: Iterable[str] | None) -> set[int]:
+    if names is None:
+        return {kind.id for kind in known}
+    chosen: set[int] = set()
+    for name in names:
+        found = {kind.id for kind in known if getattr(kind, attribute) == name}
+        if not found:
+            raise unknown(attribute, name, [getattr(kind, attribute) for kind in known])
+        chosen |= found
+    return chosen
+
+
+async def named(kinds: Kinds, row: Any) -> NamedNode:
+    """A node as it is named, from a row with its number, kind, key and title."""
+    kind = await kinds.by_id(row.kind_id)
+    return NamedNode(row.id, kind.source, kind.label, row.key, row.title)

@@ -1,0 +1,294 @@
+"""Items at rest: adding them, and moving them by hand or because their content changed.
+
+Items that a worker has are moved by settling alone; here they are at most told that they changed, or taken
+away from the worker when a person resets them. Whoever moves items here first holds them: it locks their
+leases and places, and then looks what state they are in, which nobody else can change any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from detent.errors import DetentError, IllegalMove, KindGone
+from detent.knowledge import NewItem
+from detent.lifecycle import Event, Lifecycle
+from detent.store import arrays
+from detent.store.database import Connection, Database, fetch
+from detent.store.ledger.kinds import Kind, Kinds
+from detent.store.values import check_key, check_new_item, check_text
+
+CHUNK = 10_000
+_ROUNDS = 50
+"""How often an item that changes hands at the moment is tried to be held."""
+
+Verb = Callable[[Connection, Kind, list[Any]], Awaitable[list[int]]]
+"""What is done with the items of one kind that are held; returns those it was done to."""
+
+
+def birth_state(kind: Kind, new: NewItem) -> str:
+    """The state in which the item begins; only a lifecycle's entries can be asked for."""
+    state = new.state or kind.lifecycle.initial
+    if state not in kind.lifecycle.entries:
+        raise IllegalMove(f"{kind}/{new.key}", "nothing", state, kind.lifecycle.name)
+    return state
+
+
+async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
+    """Add what is not there yet; returns how many that were. KindGone: a kind was dropped since it was read."""
+    added = 0
+    for kind, new in _by_kind(found):
+        numbers = await _drawn(connection, len(new)) if len(new) > CHUNK else None
+        for places in _chunks(new):
+            added += await _insert(connection, kind, new, places, numbers)
+    return added
+
+
+def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
+    """The items of each kind, each once, as it was first found, or where depths count, found nearest."""
+    kinds: dict[int, Kind] = {}
+    by_kind: dict[int, dict[str, NewItem]] = {}
+    for kind, new in found:
+        kinds[kind.id] = kind
+        known = by_kind.setdefault(kind.id, {})
+        before = known.setdefault(new.key, new)
+        if kind.bounds.depth is not None and new.priority < before.priority:
+            known[new.key] = new
+    return [(kinds[number], list(by_kind[number].values())) for number in sorted(kinds)]
+
+
+def _chunks(new: Sequence[NewItem]) -> Iterator[list[int]]:
+    """The places of what is inserted at once, sorted by key, so that concurrent adders never wait in a circle, and what
+    is known is looked up from one end of the index to the other."""
+    by_key = sorted(range(len(new)), key=lambda place: new[place].key)
+    return (by_key[start : start + CHUNK] for start in range(0, len(new), CHUNK))
+
+
+async def _drawn(connection: Connection, count: int) -> list[int]:
+    """Numbers for items that are inserted in several chunks, and are to be in one order all the same."""
+    return [row.id for row in await fetch(connection, "draw_numbers", {"count": count})]
+
+
+async def _insert(
+    connection: Connection, kind: Kind, new: Sequence[NewItem], places: Sequence[int], numbers: Sequence[int] | None
+) -> int:
+    """Add the items of one kind that have these places. What none of them says is not sent."""
+    lines = [new[place] for place in places]
+    parameters = {
+        "kind": kind.id,
+        "initial": kind.lifecycle.initial,
+        "waiting": sorted(kind.lifecycle.waiting),
+        "keys": arrays.texts(new.key for new in lines),
+        "places": arrays.integers(places),
+        "numbers": arrays.integers(numbers[place] for place in places) if numbers else None,
+        "states": arrays.texts(birth_state(kind, new) for new in lines) if any(new.state for new in lines) else None,
+        "priorities": arrays.integers(new.priority for new in lines) if any(new.priority for new in lines) else None,
+        "hashes": arrays.texts(new.content_hash for new in lines) if any(new.content_hash for new in lines) else None,
+    }
+    rows = await fetch(connection, "add", parameters)
+    if rows[0].count is None:
+        raise KindGone(kind)
+    return int(rows[0].count)
+
+
+class Items:
+    """The verbs of items at rest."""
+
+    def __init__(self, database: Database, kinds: Kinds) -> None:
+        self._database = database
+        self._kinds = kinds
+
+    async def add(self, found: Sequence[tuple[Kind, NewItem]]) -> int:
+        """Add any number of items, in one transaction."""
+        for _, new in found:
+            check_new_item(new)
+        async with self._database.transaction() as connection:
+            return await add(connection, found)
+
+    async def find(self, kind: Kind, keys: Sequence[str]) -> dict[str, Any]:
+        """The items of a kind by their keys."""
+        parameters = {"kinds": [kind.id] * len(keys), "keys": list(keys)}
+        return {row.key: row for row in await self._database.fetch("find", parameters)}
+
+    async def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
+        """Send items whose content hash is a new one round again; returns how many that were.
+
+        An item that waits for its first stage keeps its place; if it had failed before, it is tried at once, with
+        its attempts forgiven. One that a worker has is noted, and goes round when it is settled. One that failed has
+        lost its place among those that may come to rest, if there are so many, and waits to be let in. Where the
+        lifecycle has no way for a change, only the hash is kept.
+        """
+        for key, content_hash in hashes.items():
+            check_key("a key", key)
+            check_text(f"the content hash of {key!r}", content_hash)
+        found = await self.find(kind, list(hashes))
+
+        async def told(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            stale = {row.id: hashes[row.key] for row in rows if row.content_hash != hashes[row.key]}
+            changed = [row for row in rows if row.id in stale]
+            await tell_changed(connection, kind.lifecycle, changed, stale, owner)
+            return [row.id for row in changed if _minds_change(kind.lifecycle, row.state)]
+
+        differ = [row.id for row in found.values() if row.content_hash != hashes[row.key]]
+        return len(await self.hold_each(differ, told))
+
+    async def retry(
+        self, ids: Sequence[int], *, owner: str, to: str | None = None, reason: str = "retried by hand"
+    ) -> int:
+        """Send failed items round again, once more each: the attempts made so far still count.
+
+        They go back to where the failed stage waits if the lifecycle says so, or to `to`.
+        """
+
+        async def retried(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            failed = [row for row in rows if row.state in kind.lifecycle.failures]
+            targets = {row.id: _retried(kind, row, to) for row in failed}
+            await move_held(connection, kind.lifecycle, failed, targets, owner=owner, reason=reason)
+            return list(targets)
+
+        return len(await self.hold_each(ids, retried))
+
+    async def reset(self, ids: Sequence[int], *, owner: str) -> int:
+        """Put items back to the beginning of their lifecycle, whatever their state; a worker that has one
+        loses it. What was said of their content is forgotten: their hash, if they had one, is one that no content has.
+        """
+
+        async def restarted(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            working = [row.id for row in rows if row.state in kind.lifecycle.working]
+            if working:
+                await fetch(connection, "seize", {"ids": working})
+            targets = {row.id: kind.lifecycle.initial for row in rows}
+            hashes = {row.id: "" for row in rows if row.content_hash is not None}
+            reason = "reset by hand"
+            await move_held(
+                connection,
+                kind.lifecycle,
+                rows,
+                targets,
+                owner=owner,
+                reason=reason,
+                forgiven=True,
+                hashes=hashes,
+            )
+            return list(targets)
+
+        return len(await self.hold_each(ids, restarted))
+
+    async def move(self, ids: Sequence[int], to: str, *, owner: str, reason: str | None = None) -> list[int]:
+        """Move items at rest to another state at rest, where their lifecycle has such a row."""
+
+        async def moved(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            lifecycle = kind.lifecycle
+            for row in rows:
+                if not lifecycle.allows(row.state, to) or to in lifecycle.working:
+                    raise IllegalMove(f"{kind}/{row.key}", row.state, to, lifecycle.name)
+            resting = [row for row in rows if row.state not in lifecycle.working]
+            targets = {row.id: to for row in resting}
+            await move_held(connection, lifecycle, resting, targets, owner=owner, reason=reason)
+            return list(targets)
+
+        return await self.hold_each(ids, moved)
+
+    async def hold_each(self, ids: Iterable[int], verb: Verb) -> list[int]:
+        """Hold items and apply a verb to those of each kind, all that could be held in one transaction.
+
+        What changed hands at that moment is tried again; returns what the verb was applied to.
+        """
+        applied: list[int] = []
+        left = sorted(set(ids))
+        for _ in range(_ROUNDS):
+            if not left:
+                return applied
+            async with self._database.transaction() as connection:
+                held, left = await _hold(connection, left)
+                for number in sorted({row.kind_id for row in held}):
+                    kind = await self._kinds.by_id(number, connection)
+                    applied += await verb(connection, kind, [row for row in held if row.kind_id == number])
+        raise DetentError(
+            f"Item number {left[0]} can be held neither by its place nor by a lease. "
+            "`detent db check` shows what is wrong."
+        )
+
+
+async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list[int]]:
+    """Hold the kinds of items, and lock their leases and places, in the order that the schema's first rule asks for.
+
+    Returns those that are held, as they are now, and the numbers of those that changed hands meanwhile.
+    """
+    await fetch(connection, "hold_kinds_of", {"ids": ids})
+    await fetch(connection, "join_movers")
+    leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": ids})}
+    places = {row.item_id for row in await fetch(connection, "hold_places", {"ids": ids})}
+    rows = await fetch(connection, "find_by_id", {"ids": ids})
+    held = [row for row in rows if row.id in places or (row.token, row.state) in leases]
+    return held, sorted({row.id for row in rows} - {row.id for row in held})
+
+
+def _retried(kind: Kind, row: Any, to: str | None) -> str:
+    """Where a failed item is sent round again: where it was asked to, or the stage that failed waits."""
+    lifecycle, item = kind.lifecycle, f"{kind}/{row.key}"
+    if to is None and row.failed_in in lifecycle.working:
+        waited = lifecycle.path(row.failed_in, Event.BACK).to
+        if lifecycle.allows(row.state, waited):
+            return waited
+    return lifecycle.path(row.state, Event.RETRY, to, item=item).to
+
+
+def _minds_change(lifecycle: Lifecycle, state: str) -> bool:
+    return state in lifecycle.working or lifecycle.anew(state) is not None
+
+
+def _sent_by_change(lifecycle: Lifecycle, row: Any) -> str | None:
+    """Where a change sends an item; None if it stays where it is: a worker has it, or it waits for its first try."""
+    if lifecycle.changed(row.state) is None and not row.attempt:
+        return None
+    return lifecycle.anew(row.state)
+
+
+async def tell_changed(
+    connection: Connection, lifecycle: Lifecycle, rows: list[Any], hashes: Mapping[int, str], owner: str
+) -> None:
+    """Send items of one lifecycle, which are held, round again with a new content hash."""
+    working = [row.id for row in rows if row.state in lifecycle.working]
+    targets = {row.id: to for row in rows if (to := _sent_by_change(lifecycle, row)) is not None}
+    resting = [row for row in rows if row.id in targets]
+    untouched = [row.id for row in rows if row.id not in targets and row.id not in working]
+    await move_held(
+        connection, lifecycle, resting, targets, owner=owner, reason="changed", forgiven=True, hashes=hashes
+    )
+    for statement, ids in (("note_change", working), ("note_hash", untouched)):
+        if ids:
+            await fetch(connection, statement, {"ids": ids, "hashes": [hashes[number] for number in ids]})
+
+
+async def move_held(
+    connection: Connection,
+    lifecycle: Lifecycle,
+    rows: Sequence[Any],
+    targets: Mapping[int, str],
+    *,
+    owner: str,
+    reason: str | None,
+    forgiven: bool = False,
+    hashes: Mapping[int, str] | None = None,
+) -> None:
+    """Move items of one lifecycle that are held. `forgiven`: their attempts are counted anew, and their failure is
+    forgotten."""
+    if not rows:
+        return
+    ids = [row.id for row in rows]
+    parameters = {
+        "ids": ids,
+        "states": [row.state for row in rows],
+        "tos": [targets[row.id] for row in rows],
+        "hashes": [(hashes or {}).get(row.id) for row in rows],
+        "waiting": sorted(lifecycle.waiting),
+        "working": sorted(lifecycle.working),
+        "forgiven": forgiven,
+        "owner": owner,
+        "reason": reason,
+    }
+    await fetch(connection, "vacate", {"ids": ids})
+    await fetch(connection, "move", parameters)
+    if forgiven:
+        await fetch(connection, "forget_failures", {"ids": ids})

@@ -1,0 +1,201 @@
+"""Leases: claiming a batch of work, keeping it, giving it back, and taking it from those who died."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from detent.knowledge import Item
+from detent.lifecycle import Event, Lifecycle
+from detent.store.database import Database, fetch
+from detent.store.ledger.kinds import Kind, Kinds
+
+_FROM_THE_BEGINNING = (-(2**31), -1)
+_NOWHERE = (2**31 - 1, 2**63 - 1)
+_SHARE_OF_TIME_SPENT_LOOKING = 0.05
+_LONGEST_SECONDS = 5.0
+_SHORT_SECONDS = 0.05
+"""A look in vain that took no longer is repeated whenever a worker asks: it may have been told of new work."""
+_DOUBTFUL_SECONDS = 0.2
+_MOST_ATTEMPTS = 2**15 - 1
+_LEASES_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A waiting state of a lifecycle, and all that claiming from it needs to know."""
+
+    lifecycle: Lifecycle
+    waiting: str
+    max_attempts: int = 3
+
+    @property
+    def working(self) -> str:
+        return self.lifecycle.claimed(self.waiting)
+
+    @property
+    def name(self) -> str:
+        return f"{self.lifecycle.name}.{self.working}"
+
+
+@dataclass
+class Cursor:
+    """Where a worker last found work, so that it need not look past what it has already taken.
+
+    PostgreSQL cannot forget taken places while some old transaction is open, and looking past them from the
+    beginning costs more with each claim. So after a look from the beginning that took t seconds, the next
+    looks go on from where the last claim ended, and not at all where there was nothing, for twenty times t, or
+    five seconds. Order and promptness suffer by that much at most, and looking costs a twentieth of the time
+    where it is quick and a small part of it where it is not.
+    """
+
+    positions: dict[int, tuple[int, int]] = field(default_factory=dict)
+    trusted_until: float = 0.0
+    took: float = 0.0
+
+    def doubt(self) -> None:
+        """There is work that was not found: look from the beginning again, unless that takes long."""
+        if self.took < _DOUBTFUL_SECONDS:
+            self.trusted_until = 0.0
+
+    def position(self, kind: int, now: float) -> tuple[int, int]:
+        return self.positions.get(kind, _NOWHERE) if now < self.trusted_until else _FROM_THE_BEGINNING
+
+    def remember(self, began: float, ended: float, positions: dict[int, tuple[int, int]]) -> None:
+        took = ended - began
+        if began >= self.trusted_until:
+            self.positions.clear()
+            self.took = took
+            looks_again_at_once = not positions and took < _SHORT_SECONDS
+            trusted = min(took / _SHARE_OF_TIME_SPENT_LOOKING, _LONGEST_SECONDS)
+            self.trusted_until = 0.0 if looks_again_at_once else ended + trusted
+        elif self.positions and not positions:
+            self.trusted_until = 0.0
+        self.positions.update(positions)
+
+
+class Holder(NamedTuple):
+    """A worker that holds items: how many, under how many leases, and until when at the least."""
+
+    owner: str
+    leases: int
+    items: int
+    deadline: datetime
+    since: datetime
+
+
+class Leases:
+    """The verbs of leased work."""
+
+    def __init__(self, database: Database, kinds: Kinds) -> None:
+        self._database = database
+        self._kinds = kinds
+
+    async def claim(
+        self,
+        stage: Stage,
+        kinds: Sequence[Kind],
+        *,
+        owner: str,
+        limit: int,
+        duration: timedelta,
+        cursor: Cursor | None = None,
+        apart: bool = False,
+    ) -> list[Item]:
+        """Take up to `limit` items that wait for this stage, fairly from all the kinds given, under one lease
+        or, `apart`, under one each."""
+        began = time.monotonic()
+        starts = [cursor.position(kind.id, began) if cursor else _FROM_THE_BEGINNING for kind in kinds]
+        parameters = stage_parameters(stage) | {
+            "kinds": [kind.id for kind in kinds],
+            "after_priorities": [priority for priority, _ in starts],
+            "after_ids": [number for _, number in starts],
+            "owner": owner,
+            "limit": limit,
+            "duration": duration,
+            "apart": apart,
+        }
+        rows = await self._database.fetch("claim", parameters)
+        if cursor:
+            reached = {row.kind_id: (row.priority, row.id) for row in rows}
+            cursor.remember(began, time.monotonic(), reached)
+        by_id, working = {kind.id: kind for kind in kinds}, stage.working
+        return [leased(row, by_id[row.kind_id], working) for row in rows]
+
+    async def renew(self, tokens: Iterable[int]) -> set[int]:
+        """Keep these leases; returns those still held."""
+        rows = await self._database.fetch("renew", {"tokens": list(tokens)})
+        return {row.token for row in rows}
+
+    async def begin_alone(self, token: int) -> None:
+        """The one item held under this token is worked on from now on with nothing beside it."""
+        await self._database.fetch("begin_alone", {"token": token})
+
+    async def rescue(
+        self, *, owner: str, tokens: Iterable[int] = (), overdue: bool = True, alone: bool = True
+    ) -> dict[int, str]:
+        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went.
+
+        Each is tried alone then; if not `alone`, only when it is for the last time.
+        """
+        asked = {"tokens": list(tokens), "overdue": overdue}
+        went: dict[int, str] = {}
+        while await self._database.fetch("overdue", asked):
+            async with self._database.transaction() as connection:
+                await fetch(connection, "join_movers")
+                locked = await fetch(connection, "lock_overdue", asked | {"limit": _LEASES_AT_ONCE})
+                parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": alone}
+                rows = await fetch(connection, "rescue", parameters)
+            went |= {row.id: row.final for row in rows}
+            if len(locked) < _LEASES_AT_ONCE:  # the rest, if any, is being taken by somebody else
+                break
+        return went
+
+    async def of(self, owner: str) -> list[int]:
+        """The tokens of the leases that this owner has."""
+        return [row.token for row in await self._database.fetch("leases_of", {"owner": owner})]
+
+    async def held(self, token: int) -> list[Item]:
+        """The items that are held under this token."""
+        rows = await self._database.fetch("held_items", {"token": token})
+        return [leased(row, await self._kinds.by_id(row.kind_id), row.state) for row in rows]
+
+    async def workers(self) -> list[Holder]:
+        return [Holder(*row) for row in await self._database.fetch("workers")]
+
+
+def stage_parameters(stage: Stage) -> dict[str, object]:
+    """What a lease keeps of its stage, so that whoever takes the work back need not know the lifecycle."""
+    lifecycle, working = stage.lifecycle, stage.working
+    back = lifecycle.path(working, Event.BACK)
+    return {
+        "state": stage.waiting,
+        "working": working,
+        "back_via": back.via,
+        "back_to": back.to,
+        "back_again": lifecycle.anew(back.to),
+        "fail_to": lifecycle.path(working, Event.FAIL).to,
+        "fail_kind": lifecycle.failure_kind(working, "worker_died"),
+        "max_attempts": min(stage.max_attempts, _MOST_ATTEMPTS),
+    }
+
+
+def leased(row: Any, kind: Kind, state: str) -> Item:
+    return Item(
+        row.id,
+        kind.source,
+        kind.label,
+        row.key,
+        kind.lifecycle.name,
+        state,
+        row.token,
+        row.attempt,
+        row.priority,
+        row.content_hash,
+        row.checkpoint,
+        row.alone,
+        row.put_off,
+    )

@@ -1,0 +1,85 @@
+"""Measures and dates: what templates show of the numbers that they are given.
+
+A wrong number is worse than none. So they are shown where all that is given has one of the forms that are known, and
+nothing is where it has not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from detent.wikitext.marks import GONE, NOTHING
+from detent.wikitext.verbatim import decoded
+
+_AMOUNT = re.compile(r"[-+\u2013\u2212\u00b1]?+[.,]?+\d[-+\u2013\u2212\u00b1\d.,/\u2044\u00d7ex ]*+(?<=\d)")
+_MULTIPLE = re.compile(r"e\d")
+"""What makes a unit one of thousands or millions, `e3km`, which is not how that is shown."""
+
+_JOINERS = {
+    **dict.fromkeys(("-", "\u2013"), "\u2013"),
+    **dict.fromkeys(("x", "xx", "\u00d7", "*"), " \u00d7 "),
+    **dict.fromkeys(("+/-", "\u00b1"), " \u00b1 "),
+    **{joiner: f"{joiner} " for joiner in (",", ", and", ", or")},
+    **{joiner: f" {joiner} " for joiner in ("+", "/", "and", "by", "or", "to", "to about")},
+    **{f"{joiner}({sign})": f" {joiner} " for joiner, sign in (("and", "-"), ("by", "x"), ("to", "-"))},
+}
+"""What may stand between two amounts, and how it is shown."""
+
+_SCALES = (
+    "mi/mile/miles furlong/fur chain/ch rd yd/yard/yards ft/foot/feet in/inch/inches",
+    "LT Lcwt qtr st/stone lb/lbs/pound/pounds oz/ounce/ounces",
+    "ST cwt lb/lbs/pound/pounds oz/ounce/ounces",
+    "km m cm mm",
+    "kg g",
+)
+"""Units, the largest first, each of which may be followed by an amount of a smaller one. Any other number after a unit
+says how exact the result is to be."""
+
+_RANKS = [{unit: rank for rank, same in enumerate(scale.split()) for unit in same.split("/")} for scale in _SCALES]
+_FORM = re.compile(r"((?:aj)*+)(aw(?:aw)*+)(?:a?|w[awex]*+|e++a?)e*+")
+"""Amounts, joiners, words and empty arguments, one after the other: a range, an amount with its unit, smaller ones, and
+what the result is to be, which is not shown."""
+
+_BLANK = f" \n{NOTHING}"
+_LONGEST_YEAR, _MONTHS, _DAYS = 4, 12, 31
+
+
+def measured(values: Sequence[str]) -> str:
+    """`5|km|mi` is 5 km, `5|to|7|cm` is 5 to 7 cm, `5|ft|6|in|cm` is 5 ft 6 in."""
+    given = [decoded(value).strip(_BLANK) for value in values]
+    form = _FORM.fullmatch("".join(map(_kind, given)))
+    if form is None:
+        return ""
+    first, end = form.end(1), form.end(2)
+    units = given[first + 1 : end : 2]
+    if not all(map(_may_follow, units[1:], units)):
+        return ""
+    range_of = (_JOINERS[each] if place % 2 else each for place, each in enumerate(given[:first]))
+    return "".join(range_of) + " ".join(given[first:end])
+
+
+def _kind(argument: str) -> str:
+    if not argument:
+        return "e"
+    if argument in _JOINERS:
+        return "j"
+    if _AMOUNT.fullmatch(argument):
+        return "a"
+    return "x" if GONE in argument or _MULTIPLE.match(argument) else "w"
+
+
+def _may_follow(unit: str, larger: str) -> bool:
+    return any(larger in ranks and ranks[larger] < ranks.get(unit, -1) for ranks in _RANKS)
+
+
+def dated(values: Sequence[str]) -> str:
+    """`1879|3|14` is 1879-03-14. Of two dates, the first is shown, if it is a whole one."""
+    given = [value.strip(_BLANK) for value in values[:3]]
+    while given and not given[-1]:
+        given.pop()
+    if not all(value.isdecimal() and len(value) <= _LONGEST_YEAR for value in given):
+        return ""
+    if any(not 1 <= int(value) <= most for value, most in zip(given[1:], (_MONTHS, _DAYS), strict=False)):
+        return ""
+    return "-".join(value.zfill(2) for value in given)
