@@ -74,6 +74,14 @@ class Closed(DetentError):
         super().__init__("This database was closed. Open it again with detent.open().")
 
 
+class NotOpen(DetentError, AttributeError):
+    """A verb was called on what `detent.open_async()` returns before it was opened. Open it with `async with`, or
+    `await` it."""
+
+    def __init__(self, verb: str, how: str) -> None:
+        super().__init__(f"The database is not open yet, so that it has no {verb!r}. {how}")
+
+
 class InvalidLimit(DetentError):
     """Less than one item was asked for."""
 

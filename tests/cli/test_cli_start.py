@@ -16,7 +16,7 @@ from detent.cli import main
 main(sys.argv[1:])
 """
 
-WORKERS = {"detent.worker", "detent.sources", "detent.interfaces", "detent.demo", "detent.application.asynchronous"}
+WORKERS = {"detent.worker", "detent.sources", "detent.interfaces", "detent.demo"}
 SERVER = {"detent.postgres"}
 OTHER_COMMANDS = {"detent.cli.run", "detent.cli.database", "detent.cli.items", "detent.cli.config", "detent.cli.story"}
 

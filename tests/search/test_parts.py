@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from detent.application.searching import Searching
-from detent.configuration import EmbeddingSettings
+from detent.application.connecting import Connected, Located
+from detent.application.searching import SearchVerbs
+from detent.configuration import EmbeddingSettings, load
 from detent.embedding import Provider, register
 from detent.embedding.provider import Vectors
 from detent.errors import DatabaseAway, DetentError
@@ -168,17 +169,17 @@ async def test_when_the_database_is_away_for_one_part_the_other_is_not_left_runn
     [(float("nan"), 0.3), (0.7,), (0.7, 0.3, 0.1), (-0.1, 0.3), (0.7, float("inf")), "11", None, ("1", "2"), 1],
 )
 async def test_weights_that_are_none_are_refused(gardens: Library, weights: Any) -> None:
-    searching = Searching(gardens.store, EmbeddingSettings())
+    searching = SearchVerbs(Connected(gardens.store, Located("", load(None), None)))
     with pytest.raises(DetentError, match=r"^The weights are two numbers that are not negative, such as"):
         await searching.search("flowers", around=["home"], weights=weights)
 
 
 async def test_around_nodes_no_other_mode_is_heeded_in_silence(gardens: Library) -> None:
-    searching = Searching(gardens.store, EmbeddingSettings())
+    searching = SearchVerbs(Connected(gardens.store, Located("", load(None), None)))
     for mode in ("text", "semantic", "hybrid"):
         with pytest.raises(DetentError, match=rf"not by the mode '{mode}'\. Leave one of them out\.$"):
             await searching.search("flowers", mode=mode, around=["home"])
     for chosen in (None, "graph"):
         found = await searching.search("flowers", mode=chosen, around="home", weights=(1, 0))
         assert {hit.key for hit in found.hits} == {"home", "near", "far"}
-    searching.close()
+    searching.close_search()

@@ -1,6 +1,6 @@
 """Detent for Python programs: `detent.open()` for scripts, `detent.open_async()` for services.
 
-Both give the same verbs over the same store. The first is the second, run in a thread of its own.
+Both have the same verbs. The first is generated from the second, and runs it in a thread of its own.
 """
 
 from importlib import import_module

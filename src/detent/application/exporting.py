@@ -16,7 +16,7 @@ from detent.errors import FileDamaged, FormatMissing, UnknownName, Unwritable
 from detent.projections import GraphML, Record, Writer
 from detent.store import Store
 from detent.store.exchange import Dump, Loaded, load
-from detent.store.exchange.load import Tell
+from detent.store.exchange.load import TellOf
 
 Format = Literal["jsonl", "graphml", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -79,7 +79,7 @@ async def fill(dump: Dump, writer: Writer, tell: Written | None = None) -> int:
     return written
 
 
-async def import_file(store: Store, file: Path, tell: Tell | None = None) -> Loaded:
+async def import_file(store: Store, file: Path, tell: TellOf | None = None) -> Loaded:
     """Read in a file that was exported as JSONL; it may be compressed with gzip."""
     with _readable(file) as lines:
         async with store.database.connection() as connection:

@@ -10,7 +10,7 @@ from detent.application.exporting import Written, export, fill, format_of, impor
 from detent.errors import FormatMissing
 from detent.store import Store
 from detent.store.exchange import Digest, Dump, Loaded, digest
-from detent.store.exchange.load import Tell
+from detent.store.exchange.load import TellOf
 from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 
@@ -94,7 +94,7 @@ class AsyncGraph:
         path = Path(target)
         return await export(self._store, path, format_of(path, form), source=source, tell=tell)
 
-    async def import_file(self, file: str | Path, *, tell: Tell | None = None) -> Loaded:
+    async def import_file(self, file: str | Path, *, tell: TellOf | None = None) -> Loaded:
         """Read in a file that was exported as JSONL; what is there under the same keys is replaced."""
         return await import_file(self._store, Path(file), tell)
 

@@ -28,7 +28,7 @@ from detent.lifecycle import NODE
 from detent.store import Store
 from detent.store.exchange import load
 from detent.store.exchange.dump import FORMAT, VERSION
-from detent.store.exchange.load import Tell
+from detent.store.exchange.load import TellOf
 from detent.store.exchange.records import ItemLine, Name
 from detent.store.values import check_key, check_properties, check_text
 
@@ -70,7 +70,7 @@ class Migrated:
 
 
 async def migrate_flags(
-    store: Store, file: Path, *, source: str | None = None, label: str | None = None, tell: Tell | None = None
+    store: Store, file: Path, *, source: str | None = None, label: str | None = None, tell: TellOf | None = None
 ) -> Migrated:
     """Migrate the nodes of a file, with their relationships.
 

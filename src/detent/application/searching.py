@@ -7,10 +7,9 @@ from functools import cached_property
 from sys import float_info
 from typing import TYPE_CHECKING, Any
 
-from detent.configuration import EmbeddingSettings
-from detent.errors import Ambiguous, DetentError, InvalidLimit
+from detent.application.verbs import Verbs, require_limit
+from detent.errors import Ambiguous, DetentError
 from detent.knowledge.filters import Filters
-from detent.store import Store
 from detent.store.values import check_properties, check_text
 
 if TYPE_CHECKING:
@@ -19,20 +18,17 @@ if TYPE_CHECKING:
 WEIGHTS = (0.7, 0.3)
 
 
-class Searching:
-    """Searches an open database. An item is named by a key, its own or another that it is known by, or its number."""
-
-    def __init__(self, store: Store, settings: EmbeddingSettings) -> None:
-        self._store = store
-        self._settings = settings
+class SearchVerbs(Verbs):
+    """Search an open database. An item is named by a key, its own or an alias, or by its number."""
 
     @cached_property
     def _search(self) -> Search:
         from detent.search import Search
 
-        return Search(self._store, self._settings)
+        return Search(self.store, self.settings.embedding)
 
-    def close(self) -> None:
+    def close_search(self) -> None:
+        """End what the searches have opened."""
         if "_search" in self.__dict__:
             self._search.close()
 
@@ -48,9 +44,15 @@ class Searching:
         weights: tuple[float, float] = WEIGHTS,
         marks: tuple[str, str] = ("", ""),
     ) -> Answer:
-        """The best results for free text. Without a mode it is `graph` around given items, else `hybrid`."""
+        """The best results for free text: the `hits`, best first, and `notes` that the reader should see.
+
+        `mode` is `hybrid` (words and meaning), `text`, `semantic` or `graph`, which searches around the items that
+        `around` names by key or number. Default: `graph` with `around`, else `hybrid`. In a graph search, `weights` are
+        those of similarity and of nearness. `grouped` shows only the best passage of each article or file. `marks` are
+        put around matches in a snippet.
+        """
         _require_text(text)
-        _require_limit(limit)
+        require_limit(limit)
         _check(filters)
         names = _listed(around)
         _require_graph(mode, names)
@@ -75,16 +77,19 @@ class Searching:
         filters: Filters | None = None,
         grouped: bool = True,
     ) -> Answer:
-        """What is nearest in meaning to one item."""
-        _require_limit(limit)
+        """The items nearest in meaning to one, by its key or number.
+
+        `source` and `label` say which item is meant where several have the key; `filters` restrict the results.
+        """
+        require_limit(limit)
         _check(filters)
         number = await self._number(key, source, label)
         return await self._search.similar(number, limit=limit, filters=filters, grouped=grouped)
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
-        """Nodes whose titles begin so; of the filters, sources and labels are heeded."""
+        """Nodes whose titles begin with `prefix`. Of the filters, only sources and labels apply."""
         _require_text(prefix)
-        _require_limit(limit)
+        require_limit(limit)
         _check(filters)
         return await self._search.suggest(prefix, limit=limit, filters=filters)
 
@@ -92,7 +97,7 @@ class Searching:
         numbers = await self._numbers(key, source, label)
         if len(numbers) == 1:
             return numbers[0]
-        items = [(await self._store.show(number)).item for number in numbers[:10]]
+        items = [(await self.store.show(number)).item for number in numbers[:10]]
         exact = [item.id for item in items if item.key == key]
         if len(exact) == 1:
             return exact[0]
@@ -101,9 +106,9 @@ class Searching:
     async def _numbers(self, name: str | int, source: str | None = None, label: str | None = None) -> list[int]:
         """The items that are meant: nodes that are known by this key, or else items that have it."""
         if isinstance(name, int):
-            return [(await self._store.show(name)).item.id]
-        nodes = await self._store.reading.find(name, source=source, label=label)
-        return [node.id for node in nodes] or await self._store.listing.find(name, source=source, label=label)
+            return [(await self.store.show(name)).item.id]
+        nodes = await self.store.reading.find(name, source=source, label=label)
+        return [node.id for node in nodes] or await self.store.listing.find(name, source=source, label=label)
 
 
 def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:
@@ -114,11 +119,6 @@ def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:
 def _require_text(text: object) -> None:
     if not isinstance(text, str):
         raise TypeError(f"What is searched for is a text, such as 'steam engine', not {text!r}.")
-
-
-def _require_limit(limit: int) -> None:
-    if limit < 1:
-        raise InvalidLimit(limit)
 
 
 def _require_graph(mode: str | None, around: Sequence[str | int]) -> None:

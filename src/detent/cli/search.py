@@ -185,15 +185,16 @@ def search(
     _require_span(narrowed["since"], narrowed["until"])
 
     async def found(opened: Connected) -> None:
-        from contextlib import closing
+        from contextlib import ExitStack
 
-        from detent.application.searching import WEIGHTS, Searching
+        from detent.application.searching import WEIGHTS, SearchVerbs
         from detent.cli.results import why_nothing
         from detent.knowledge import Filters
 
         chosen = Filters(**narrowed)
         warning = None if mode == "text" else _know_provider(opened)
-        with closing(Searching(opened.store, opened.settings.embedding)) as searching:
+        with ExitStack() as stack:
+            stack.callback((searching := SearchVerbs(opened)).close_search)
             answer = await searching.search(
                 " ".join(words),
                 mode=mode,
@@ -244,13 +245,14 @@ def similar(
     """
 
     async def found(opened: Connected) -> None:
-        from contextlib import closing
+        from contextlib import ExitStack
 
-        from detent.application.searching import Searching
+        from detent.application.searching import SearchVerbs
         from detent.knowledge import Filters
 
         number = await _one(opened.store, key, Selection(source, label))
-        with closing(Searching(opened.store, opened.settings.embedding)) as searching:
+        with ExitStack() as stack:
+            stack.callback((searching := SearchVerbs(opened)).close_search)
             chosen = Filters(sources=sources, labels=labels)
             answer = await searching.similar(number, limit=limit, filters=chosen, grouped=not passages)
         nothing = f"Nothing is found that is like {key!r}."
@@ -280,10 +282,10 @@ def suggest(
     """
 
     async def found(opened: Connected) -> None:
-        from detent.application.searching import Searching
+        from detent.application.searching import SearchVerbs
         from detent.knowledge import Filters
 
-        searching = Searching(opened.store, opened.settings.embedding)
+        searching = SearchVerbs(opened)
         chosen = Filters(sources=sources, labels=labels)
         titles = await searching.suggest(" ".join(words), limit=limit, filters=chosen)
         if json_:

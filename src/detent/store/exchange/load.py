@@ -33,7 +33,7 @@ EachStep = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
 """What else is to be written with the items of each step, in its transaction: their embeddings, too. So items stay in
 the state that the file says, whereas without it those that have no embedding come to wait for it."""
 
-Tell = Callable[[int, int | None], None]
+TellOf = Callable[[int, int | None], None]
 """Is told how many items are read in, and how many the file says it has."""
 
 
@@ -60,7 +60,7 @@ async def load(
     lines: Iterable[bytes | str],
     *,
     each_step: EachStep | None = None,
-    tell: Tell | None = None,
+    tell: TellOf | None = None,
 ) -> Loaded:
     """Read in the lines of a file that `Dump.lines` wrote. The connection is in autocommit, and has no transaction.
 
@@ -78,7 +78,7 @@ async def load(
     return loader.loaded
 
 
-async def _load_steps(loader: _Loader, ahead: Iterator[Step], tell: Tell | None) -> None:
+async def _load_steps(loader: _Loader, ahead: Iterator[Step], tell: TellOf | None) -> None:
     expected: int | None = None
     step = await asyncio.to_thread(next, ahead, None)
     while step is not None:
