@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NAME ?=
+SECONDS ?= 30
+TESTS = $(if $(NAME),$(or $(wildcard tests/$(NAME) tests/*/$(NAME)),$(NAME)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-mediawiki check format bench lock clean
+.PHONY: help setup demo test soak test-mediawiki check formatted lint types imports format bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
@@ -20,18 +22,28 @@ setup: .venv/ready ## make .venv with the pinned dependencies and the detent com
 demo: setup ## a small source through its stages, with a worker killed on the way
 	$(BIN)/python -m detent.demo
 
-test: setup ## all tests
-	$(BIN)/pytest -n 3 --dist worksteal
+test: setup ## all tests, or those of one room or path with NAME=…
+	$(BIN)/pytest -n 3 --dist worksteal $(TESTS)
+
+soak: setup ## proofs that get better the longer they run: each may take SECONDS=…
+	$(BIN)/pytest -n 2 --dist worksteal tests/soak --seconds $(SECONDS)
 
 test-mediawiki: setup ## the wiki source against a real MediaWiki, which has to be installed
 	$(BIN)/pytest --override-ini tmp_path_retention_policy=failed tests/mediawiki
 
-check: setup ## format, lint, types, import direction and all tests
+check: formatted lint types imports test ## format, lint, types, import direction and all tests
+
+formatted: setup
 	$(BIN)/ruff format --check .
+
+lint: setup
 	$(BIN)/ruff check .
+
+types: setup
 	$(BIN)/mypy
+
+imports: setup
 	$(BIN)/lint-imports
-	$(MAKE) test
 
 format: setup ## rewrite the code in the project's format
 	$(BIN)/ruff format .

@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,10 @@ MEMORY = Path("/dev/shm")  # noqa: S108  a file system in memory, where Linux ha
 if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK | os.X_OK):
     # Copying a database takes 0.05 s in memory and 0.4 to 1 s on a disk, and there is one for nearly each test.
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
+# Without it each of the hundreds of programs that are started here compiles all of Detent again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 hypothesis.settings.register_profile("detent", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("detent")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -18,9 +17,11 @@ from detent.knowledge import Done, Failed, Item, NewItem, Node, Outcome, Referen
 from detent.lifecycle import ARTICLE, NODE, Trouble
 from detent.store import Stage, Store
 
+if TYPE_CHECKING:
+    from tests.soak.conftest import Budget
+
 Query = Callable[..., list[Any]]
 
-SECONDS = 8.0
 STAGES = [Stage(ARTICLE, "discovered"), *[Stage(NODE, state) for state in ("pending", "parsed", "linked")]]
 KEYS = [f"key {number:02}" for number in range(60)]
 
@@ -52,8 +53,8 @@ class Actor:
             self.tend,
         ]
 
-    async def run(self, end: float) -> None:
-        while time.monotonic() < end:
+    async def run(self, budget: Budget) -> None:
+        while budget.left:
             verb = self.random.choice(self.verbs)
             await verb()
             self.done[verb.__name__] += 1
@@ -138,7 +139,9 @@ class Actor:
         await self.store.tallies.repair()
 
 
-async def test_all_verbs_at_once_neither_deadlock_nor_break_anything(database: str, query: Query) -> None:
+async def test_all_verbs_at_once_neither_deadlock_nor_break_anything(
+    database: str, query: Query, budget: Budget
+) -> None:
     """Any deadlock is a mistake in the order of locks: see the first rule of the schema."""
     stores = [await Store(database, size=3).open() for _ in range(4)]
     for source in ("one", "two"):
@@ -148,9 +151,8 @@ async def test_all_verbs_at_once_neither_deadlock_nor_break_anything(database: s
     query("SELECT pg_reload_conf()")
     handed: list[Item] = []
     actors = [Actor(store, number, handed) for number, store in enumerate(stores * 3)]
-    end = time.monotonic() + SECONDS
     try:
-        await asyncio.gather(*[actor.run(end) for actor in actors])
+        await asyncio.gather(*[actor.run(budget) for actor in actors])
     except psycopg.errors.DeadlockDetected as error:
         pytest.fail(f"a deadlock: {error}\n{error.diag.context}\n{error.diag.message_detail}")
     finally:
