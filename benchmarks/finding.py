@@ -23,8 +23,8 @@ from detent.knowledge.filters import Filters
 from detent.search import Search
 from detent.store import Store
 from detent.store.exchange import load
-from detent.store.vectors import Model
 from detent.store.vectors.embeddings import note_embeddings
+from detent.store.vectors.models import Model
 from detent.worker.tending import Tending
 
 COUNT = 1_000_000

@@ -18,6 +18,7 @@ main(sys.argv[1:])
 
 WORKERS = {"detent.worker", "detent.sources", "detent.interfaces", "detent.demo"}
 SERVER = {"detent.postgres"}
+HEAVY = {"numpy"}
 OTHER_COMMANDS = {"detent.cli.run", "detent.cli.database", "detent.cli.items", "detent.cli.config", "detent.cli.story"}
 
 
@@ -30,7 +31,7 @@ def imported(folder: Path, *arguments: str) -> set[str]:
 
 
 def test_status_imports_no_worker_no_server_and_no_other_command(project: Path) -> None:
-    assert imported(project, "status") & (WORKERS | SERVER | OTHER_COMMANDS) == set()
+    assert imported(project, "status") & (WORKERS | SERVER | HEAVY | OTHER_COMMANDS) == set()
 
 
 @pytest.mark.parametrize("command", ["status", "sources", "items", "config", "lifecycles"])

@@ -18,7 +18,7 @@ from detent.embedding.provider import Vectors
 from detent.errors import DatabaseAway, DetentError
 from detent.search import Search
 from detent.search.providers import Providers
-from detent.store.vectors import Model
+from detent.store.vectors.models import Model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from detent.embedding.provider import Vectors
 from detent.errors import DatabaseAway, DatabaseBusy
 from detent.lifecycle import ARTICLE, PASSAGE
 from detent.store import Store
-from detent.store import vectors as store_vectors
+from detent.store.vectors import vectors as store_vectors
 from detent.worker import tending
 from detent.worker.duty import declare, duties
 from detent.worker.tending import Tending

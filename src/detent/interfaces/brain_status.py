@@ -11,7 +11,7 @@ from detent.application import Detent
 from detent.store import Listed, Store, Tally
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 SAMPLES = 5
 COUNTED = 10_000

@@ -11,7 +11,7 @@ from detent.search.inquiry import Inquiry, Ranking
 from detent.store import Store
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 DEEP = 6400
 """Where too few of so many of the nearest meet a wide filter, all that meets it is named after all."""

@@ -12,7 +12,7 @@ from detent.embedding.registry import is_registered
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 
 class Providers:

@@ -27,7 +27,7 @@ from detent.store.ledger.filtering import Scope
 from detent.store.vectors.spending import Spending
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 log = logging.getLogger("detent.search")
 

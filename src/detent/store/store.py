@@ -38,7 +38,7 @@ from detent.store.vectors.spending import Spending
 
 if TYPE_CHECKING:
     from detent.store.texts import Texts
-    from detent.store.vectors import Vectors
+    from detent.store.vectors.vectors import Vectors
 
 BY_HAND = "by hand"
 
@@ -69,7 +69,7 @@ class Store:
 
     @cached_property
     def vectors(self) -> Vectors:
-        from detent.store.vectors import Vectors
+        from detent.store.vectors.vectors import Vectors
 
         return Vectors(self.database)
 

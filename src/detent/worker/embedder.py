@@ -23,7 +23,7 @@ from detent.worker.sharing import Sharing
 
 if TYPE_CHECKING:
     from detent.store import Store
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 log = logging.getLogger("detent.worker")
 

@@ -16,7 +16,7 @@ from detent.worker.outcomes import outcome_of
 from detent.worker.settler import Settler
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 SUPERSEDED = "to be embedded with another model, by another worker"
 

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from detent.store import Store
 from detent.store.arrays import integers, texts
 from detent.store.database import Connection
-from detent.store.vectors import Model, VectorHits, Vectors
+from detent.store.vectors.models import Model
+from detent.store.vectors.search import VectorHits
+from detent.store.vectors.vectors import Vectors
 
 DIMENSIONS = 16
 

@@ -10,7 +10,9 @@ import pytest
 
 from detent.errors import ModelRetired
 from detent.store import Store
-from detent.store.vectors import Model, Vectors, models, parts
+from detent.store.vectors import models, parts
+from detent.store.vectors.models import Model
+from detent.store.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tests.store.vectors.conftest import Shelf

@@ -11,9 +11,10 @@ from psycopg import sql
 
 from detent.store import Store
 from detent.store.database import fetch
-from detent.store.vectors import Vectors, parts, search, wire
+from detent.store.vectors import parts, search, wire
 from detent.store.vectors.search import Filter
 from detent.store.vectors.tables import compose, run
+from detent.store.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tests.store.vectors.conftest import Shelf

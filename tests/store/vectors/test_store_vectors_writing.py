@@ -12,7 +12,9 @@ import pytest
 from psycopg import errors
 
 from detent.store import Store
-from detent.store.vectors import VectorHits, Vectors, writing
+from detent.store.vectors import writing
+from detent.store.vectors.search import VectorHits
+from detent.store.vectors.vectors import Vectors
 
 if TYPE_CHECKING:
     from tests.store.vectors.conftest import Shelf

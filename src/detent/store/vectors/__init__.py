@@ -9,12 +9,6 @@ Which parts there are is a list in the database (`parts`). Whoever writes announ
 the list goes on when those who wrote by the one before are done, so that neither waits for the other. Readers
 announce nothing: if a table is gone that they were about to read, they look at the list again.
 
-Nothing here turns texts into vectors, and nothing here decides what an item's text is.
+Nothing here turns texts into vectors, and nothing here decides what an item's text is. This file imports nothing: a
+process that never looks at a vector starts without NumPy.
 """
-
-from detent.store.vectors.models import Model
-from detent.store.vectors.search import VectorHit, VectorHits
-from detent.store.vectors.statistics import PartStatistics
-from detent.store.vectors.vectors import Vectors
-
-__all__ = ["Model", "PartStatistics", "VectorHit", "VectorHits", "Vectors"]

@@ -16,7 +16,8 @@ from detent.store.ledger.items import CHUNK, Items, move_held
 from detent.store.ledger.kinds import Kind, Kinds
 
 if TYPE_CHECKING:
-    from detent.store.vectors import Model, Vectors
+    from detent.store.vectors.models import Model
+    from detent.store.vectors.vectors import Vectors
 
 Lines = Sequence[tuple[int, Embedding]]
 
@@ -63,7 +64,7 @@ class Embeddings:
 
     async def _model(self, connection: Connection, name: tuple[str, str], dimensions: int | None) -> Model:
         """The model in use of this name; a text that is known was found under it."""
-        from detent.store.vectors import Model
+        from detent.store.vectors.models import Model
 
         named = [each for row in await fetch(connection, "models") if (each := Model(*row)).is_named(*name, dimensions)]
         if not named:
