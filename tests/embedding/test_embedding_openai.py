@@ -420,6 +420,26 @@ def test_a_service_that_needs_no_key_is_sent_none(service: Service, opened: Call
     assert service.keys == [None]
 
 
+def test_a_password_in_the_address_is_sent_and_not_told(
+    service: Service, opened: Callable[..., Provider], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    provider = opened(base_url=service.url.replace("//", "//me:hunter3@"), api_key_env="")
+    provider.embed(["a text"])
+    assert service.keys == ["Basic bWU6aHVudGVyMw=="]
+    service.instead = refusing(503, b"me:hunter3 is busy")
+    assert "hunter3" not in outcome(provider, ["a text"]).reason + caplog.text
+
+
+@pytest.mark.parametrize("address", ["", "service", "ftp://service", "http://[::1", "http://me:hunter3"])
+def test_an_address_that_is_none_is_refused_when_the_provider_is_opened(
+    opened: Callable[..., Provider], address: str
+) -> None:
+    with pytest.raises(InvalidSetting, match=r"embedding\.base_url") as refused:
+        opened(base_url=address)
+    assert "hunter3" not in str(refused.value)
+
+
 # The budget
 
 

@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import httpx
 
 from detent.configuration import EmbeddingSettings
+from detent.configuration.masking import masked
 from detent.errors import InvalidSetting, MalformedAnswer, ServiceAway, ServiceRefused, ServiceTooSlow
+from detent.services import failure
+from detent.services.address import read_address
+from detent.services.secrets import hidden, hidden_in, is_sendable
 
 TIMEOUT_SECONDS = 60.0
-_REASON_CHARACTERS = 300
 
 
 class Refusal(NamedTuple):
@@ -26,15 +29,16 @@ class Endpoint:
     """A service at an address. The key leaves this object in the request's header only."""
 
     def __init__(self, settings: EmbeddingSettings, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        self.address = settings.base_url.rstrip("/")
-        self._key = _key(settings.api_key_env)
+        self.address = masked(settings.base_url.rstrip("/"))
+        key = _key(settings.api_key_env)
         self._timeout_seconds = timeout_seconds
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        try:
-            self._client = httpx.Client(headers=headers, timeout=timeout_seconds)
-            self._url = httpx.URL(f"{self.address}/embeddings")
-        except httpx.InvalidURL as error:
-            raise InvalidSetting(f"embedding.base_url cannot be read: {error}.") from None
+        url = _url(settings.base_url)
+        # Apart from the address, which is what libraries write into logs.
+        password = httpx.BasicAuth(url.username, url.password) if url.userinfo and not key else None
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = httpx.Client(headers=headers, auth=password, timeout=timeout_seconds)
+        self._secrets = (key, url.password)
+        self._url = url.copy_with(username="", password="", path=f"{url.path.rstrip('/')}/embeddings")
 
     def ask(self, question: Mapping[str, Any]) -> Any:
         """The service's answer to a request for vectors, as it came."""
@@ -62,28 +66,21 @@ class Endpoint:
             return MalformedAnswer(self.address, f"its status is {status}; is base_url right?")
         wait = response.headers.get("Retry-After")
         headers = {"Retry-After": wait} if wait else {}
-        said = self._told(_message(response))
+        said = failure.said(hidden_in(response.content, self._secrets))
         return ServiceRefused(
             self.address, f"{status}: {said}" if said else status, Refusal(response.status_code, headers)
         )
 
     def _told(self, text: str) -> str:
-        """What may be told of a text that came from outside: not the key, which some services repeat, and not much."""
-        shown = text.replace(self._key, "***") if self._key else text
-        line = " ".join(shown.split())
-        return line if len(line) <= _REASON_CHARACTERS else line[: _REASON_CHARACTERS - 2] + " …"
+        """As much of a text from outside as may be told: no secret, which some services repeat, and one line."""
+        return failure.one_line(hidden(text, self._secrets))
 
 
-def _message(response: httpx.Response) -> str:
-    """What the service says about its refusal: OpenAI's `error.message`, or what others have in its place."""
+def _url(written: str) -> httpx.URL:
     try:
-        found = response.json()
-    except (ValueError, RecursionError):
-        return ""
-    for key in ("error", "message", "detail"):
-        if isinstance(found, dict) and key in found:
-            found = found[key]
-    return found if isinstance(found, str) else ""
+        return read_address(written)
+    except failure.ServiceFailed as error:
+        raise InvalidSetting(f"embedding.base_url cannot be read: {error.what}.") from None
 
 
 def _key(variable: str) -> str:
@@ -95,6 +92,6 @@ def _key(variable: str) -> str:
             f"The environment variable {variable}, which embedding.api_key_env names, is not set. "
             'Set it to the key, or write api_key_env = "" in [embedding] for a service that needs none.'
         )
-    if not (key.isascii() and key.isprintable()):
+    if not is_sendable(key):
         raise InvalidSetting(f"The environment variable {variable} does not hold a key: it has characters no key has.")
     return key

@@ -12,6 +12,7 @@ from pathlib import Path
 from detent.errors import DetentError
 from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
 from detent.lifecycle import Trouble, classify, retry_after_seconds
+from detent.services.failure import ServiceFailed
 
 _OUTCOMES = (Done, Retry, Failed, Skipped)
 _QUERY_VALUE = re.compile(r"([?&][^=&\s'\"]+=)[^&\s'\"]+")
@@ -27,6 +28,8 @@ Place = tuple[str, int, str]
 
 def outcome_of(error: BaseException) -> Retry:
     """The outcome of a handler that raised. Whether it is tried again is decided by the kind of trouble."""
+    if isinstance(error, ServiceFailed):
+        return Retry(str(error), error.trouble, error.retry_after, blameless=error.away)
     return Retry(describe(error), classify(error), _retry_after(error))
 
 

@@ -11,6 +11,7 @@ import pytest
 from tests.sources.wiki.server import AWAY, STALLED, WikiServer
 
 from detent.lifecycle import Trouble
+from detent.services.failure import ServiceFailed
 from detent.sources.wiki.client import Client, Revision, WikiFailed
 from detent.sources.wiki.pages import Absent, Moved, Page
 
@@ -315,7 +316,7 @@ async def test_a_failure_is_told_before_another_request_may_go(wiki: WikiServer)
     async def turn(host: str) -> None:
         told.append("asked")
 
-    async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
+    async def hold(error: ServiceFailed, failed_in_a_row: int) -> None:
         for _ in range(10):  # as long as whoever waits needs to go
             await asyncio.sleep(0)
         told.append(f"left alone after {failed_in_a_row}")

@@ -32,7 +32,8 @@ from tests.sources.wiki.server import (
 from detent.errors import DetentError
 from detent.lifecycle import Trouble
 from detent.lifecycle.retry import LONGEST_WAIT_SECONDS
-from detent.sources.wiki.client import Client, WikiFailed, connection
+from detent.services import connection
+from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.client.failure import failed_answer, refused
 from detent.sources.wiki.pages import Page
 

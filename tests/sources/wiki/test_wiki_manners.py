@@ -12,10 +12,11 @@ from tests.sources.wiki.server import AWAY, WEB_PAGE, Failing, WikiServer, limit
 import detent
 from detent.errors import DiscoveryFailed
 from detent.lifecycle import Trouble
+from detent.services import manners as services
 from detent.services import pace
+from detent.services.failure import ServiceFailed
 from detent.sources.wiki import manners
 from detent.sources.wiki.client import Client, WikiFailed
-from detent.sources.wiki.manners import hold_seconds
 from detent.sources.wiki.settings import WikiSettings
 from detent.sources.wiki.source import make
 
@@ -65,7 +66,7 @@ async def test_who_asks_by_hand_is_told_of_a_wait_before_it_ends(
 
         async def hold(self, service: str, seconds: float, reason: str) -> None: ...
 
-    monkeypatch.setattr(manners, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(services, "_SILENT_SECONDS", 0.0)
     pace.keep(Busy())
     async with manners.client_of(WikiSettings(api=wiki.api), "tests", patient=True, tell=told.put_nowait) as client:
         await client.site()
@@ -107,7 +108,7 @@ def test_a_batch_whose_answer_comes_in_pieces_is_loaded_however_slow_the_pace(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pace, "LONGEST_WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(manners, "_SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(services, "_SLOW_SECONDS", 0.1)
     wiki.bytes_per_answer = 100
     with opened(TITLES, per_minute=300) as db:
         db.run()
@@ -126,21 +127,11 @@ def test_where_the_pace_is_slow_one_batch_takes_its_time(
     assert (handler.concurrency, handler.time_limit_seconds) == (batches, limit)
 
 
-@pytest.mark.parametrize(
-    ("retry_after", "failed_in_a_row", "seconds"),
-    [(None, 1, 1), (None, 3, 4), (None, 100, 60), (30, 1, 30), (3600, 9, 3600), (0, 1, 0.1), (0, 8, 12.8), (1, 99, 60)],
-)
-def test_a_wiki_is_left_alone_as_long_as_it_says_but_longer_each_time(
-    retry_after: float | None, failed_in_a_row: int, seconds: float
-) -> None:
-    assert hold_seconds(retry_after, failed_in_a_row) == pytest.approx(seconds)
-
-
 @pytest.mark.parametrize("body", [b"{}", b'{"query": {"pages": [5]}}', b'{"query": {"general": []}}'])
 async def test_a_wiki_is_left_alone_for_answers_that_are_of_no_use_too(wiki: WikiServer, body: bytes) -> None:
     held: list[int] = []
 
-    async def hold(error: WikiFailed, failed_in_a_row: int) -> None:
+    async def hold(error: ServiceFailed, failed_in_a_row: int) -> None:
         held.append(failed_in_a_row)
 
     wiki.fail_next(*[Failing(headers=HTML, body=body)] * 4)

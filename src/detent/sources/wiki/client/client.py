@@ -7,11 +7,12 @@ import difflib
 import re
 import unicodedata
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Self, TypeVar
 
 from detent.lifecycle import Trouble
+from detent.services.connection import Hold, Repeat, Turn
 from detent.sources.wiki.client.answers import (
     Revision,
     marks_disambiguation,
@@ -19,7 +20,7 @@ from detent.sources.wiki.client.answers import (
     read_revision,
     read_site,
 )
-from detent.sources.wiki.client.connection import Again, Connection, Hold, Turn
+from detent.sources.wiki.client.connection import WikiConnection, read_address
 from detent.sources.wiki.client.failure import TOO_MANY, WikiFailed
 from detent.sources.wiki.client.gathering import Found, Gathered, rows
 from detent.sources.wiki.pages import Absent, Answer
@@ -69,11 +70,12 @@ class Client:
         agent: str,
         turn: Turn | None = None,
         hold: Hold | None = None,
-        again: Again | None = None,
+        again: Repeat | None = None,
         *,
         timeout_seconds: float = 30.0,
     ) -> None:
-        self._connection = Connection(api, agent, turn, hold, again, timeout_seconds=timeout_seconds)
+        url = read_address(api)
+        self._connection = WikiConnection(url, agent, turn, hold, again, timeout_seconds=timeout_seconds)
         self._site: Site | None = None
         self._asking_for_site = asyncio.Lock()
         self._marks: bool | None = None
@@ -103,7 +105,7 @@ class Client:
         mark of a disambiguation page is known to be none, if the wiki marks them."""
         async with self._asking_for_site:
             if self._site is None:
-                async with self._leaving_alone():
+                async with self._connection.leaving_alone():
                     self._site = await self._asked_for_site()
             return self._site
 
@@ -111,7 +113,7 @@ class Client:
         info: dict[str, Any] = {}
         async for answer in self._answers(_SITE):
             info |= answer.get("query") or {}
-        with self._understanding():
+        with self._connection.understanding():
             site, self._marks = read_site(info), marks_disambiguation(info)
         if site is None:
             raise self._connection.failure("tells nothing of itself, as a MediaWiki would", Trouble.MALFORMED)
@@ -119,12 +121,12 @@ class Client:
 
     async def fetch(self, titles: Sequence[str]) -> dict[str, Answer]:
         """The answer to each title. If it fails on the way, the error has those that were there before."""
-        async with self._leaving_alone():
+        async with self._connection.leaving_alone():
             return await self._each(titles, _PAGES, lambda found: read_answer(found, marks=self._marks), _unaskable)
 
     async def revisions(self, titles: Sequence[str]) -> dict[str, Revision]:
         """How each title stands now, without its text."""
-        async with self._leaving_alone():
+        async with self._connection.leaving_alone():
             return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
 
     async def members(self, category: str) -> AsyncGenerator[str, None]:
@@ -171,7 +173,7 @@ class Client:
         """The names of categories that begin so and have articles, also those without a page of their own."""
         asked = {"list": "allcategories", "acprefix": _sendable(beginning), "acmin": "1", "acprop": "size"}
         query = await self._first({**asked, "aclimit": "50"})
-        with self._understanding():
+        with self._connection.understanding():
             found = rows(query, "allcategories")
             return [str(row.get("category", row.get("*"))) for row in found if int(row.get("pages", 0)) > 0]
 
@@ -181,7 +183,7 @@ class Client:
         """The titles that one question to several lists finds; none where the wiki cannot be asked so."""
         asked = {**question, "list": lists, "pssearch": _sendable(beginning), "pslimit": str(limit)}
         query = await self._first(asked)
-        with self._understanding():
+        with self._connection.understanding():
             return list(dict.fromkeys(str(row["title"]) for name in lists.split("|") for row in rows(query, name)))
 
     async def _first(self, question: Mapping[str, str]) -> Mapping[str, Any]:
@@ -231,16 +233,16 @@ class Client:
         gathered = Gathered()
         sent = dict.fromkeys(unicodedata.normalize("NFC", title) for title in batch)
         async for answer in self._answers({**question, "titles": "|".join(sent)}):
-            with self._understanding():
+            with self._connection.understanding():
                 gathered.add(answer)
-        with self._understanding():
+        with self._connection.understanding():
             return {title: told for title in batch if (told := read(gathered.found(title))) is not None}
 
     async def _listed(self, name: str, question: Mapping[str, str]) -> AsyncGenerator[tuple[int, str], None]:
         """The namespaces and titles in a list, to its end."""
         async with aclosing(self._answers(question)) as answers:
             async for answer in answers:
-                with self._understanding():
+                with self._connection.understanding():
                     found = [(int(row["ns"]), str(row["title"])) for row in rows(answer.get("query") or {}, name)]
                 self._connection.failed_in_a_row = 0
                 for each in found:
@@ -251,8 +253,8 @@ class Client:
         more: dict[str, str] = {}
         places: set[frozenset[tuple[str, str]]] = set()
         while True:
-            answer = await self._connection.ask({**_ALWAYS, **question, **more})
-            with self._understanding():
+            answer = await self._connection.answer({**_ALWAYS, **question, **more})
+            with self._connection.understanding():
                 more = {name: str(value) for name, value in (answer.get("continue") or {}).items()}
             yield answer
             if not more:
@@ -264,28 +266,9 @@ class Client:
 
     def _unanswered(self, titles: list[str], told: Mapping[str, Any]) -> WikiFailed:
         which = repr(titles[0]) if len(titles) == 1 else f"{len(titles):,} titles, the first of which is {titles[0]!r}"
-        failure = self._connection.failure(f"says nothing of {which}", Trouble.SERVER)
+        failure = WikiFailed(self._connection.address, f"says nothing of {which}", Trouble.SERVER)
         failure.answered = told
         return failure
-
-    @asynccontextmanager
-    async def _leaving_alone(self) -> AsyncIterator[None]:
-        """Leave the wiki alone for a while, whatever fails: also if an answer came, and is of no use."""
-        try:
-            yield
-        except WikiFailed as error:
-            await self._connection.leave_alone(error)
-            raise
-        self._connection.failed_in_a_row = 0
-
-    @contextmanager
-    def _understanding(self) -> Iterator[None]:
-        """What comes from outside may have any shape."""
-        try:
-            yield
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            wrong = f"gave an answer of a shape that no MediaWiki has ({type(error).__name__}: {error})"
-            raise self._connection.failure(wrong, Trouble.MALFORMED) from error
 
 
 def _half(name: str) -> str:
