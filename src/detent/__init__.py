@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Reference,
         Retry,
         Skipped,
+        Step,
     )
     from detent.lifecycle import Lifecycle, RetryPolicy, Trouble
     from detent.search import Answer, Hit
@@ -58,6 +59,7 @@ __all__ = [
     "RetryPolicy",
     "Skipped",
     "Source",
+    "Step",
     "Trouble",
     "open_async",
     "register_provider",

@@ -9,7 +9,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from detent.errors import IllegalMove, InvalidLifecycle
-from detent.lifecycle import ARTICLE, BUILTIN, CRAWL, NODE, TOPIC, Event, Lifecycle, Path
+from detent.lifecycle import ARTICLE, BUILTIN, CRAWL, NODE, TOPIC, Event, Lifecycle, Path, crawl
 
 Rows = list[tuple[str, str, str]]
 
@@ -234,33 +234,63 @@ class TestContradictionsAreRefused:
 
 class TestApplyingAMove:
     def test_one_row_leads_to_its_end(self) -> None:
-        assert job().path("queued", Event.CLAIM) == Path(None, "busy")
+        assert job().path("queued", Event.CLAIM) == Path((), "busy")
 
     def test_of_several_rows_the_first_is_taken_or_the_one_asked_for(self) -> None:
-        assert CRAWL.path("saving", Event.DONE) == Path(None, "idle")
-        assert CRAWL.path("saving", Event.DONE, "completed") == Path(None, "completed")
-        assert NODE.path("error", Event.RETRY) == Path(None, "pending")
-        assert NODE.path("error", Event.RETRY, "linked") == Path(None, "linked")
+        assert CRAWL.path("saving", Event.DONE) == Path((), "completed")
+        assert CRAWL.path("saving", Event.DONE, "idle") == Path((), "idle")
+        assert NODE.path("error", Event.RETRY) == Path((), "pending")
+        assert NODE.path("error", Event.RETRY, "linked") == Path((), "linked")
 
     def test_giving_back_goes_through_failure_where_there_is_no_direct_row(self) -> None:
         for state in ("running", "fetching", "processing", "saving"):
-            assert CRAWL.path(state, Event.BACK) == Path("error", "resuming")
+            assert CRAWL.path(state, Event.BACK) == Path(("error",), "resuming")
 
     def test_giving_back_is_direct_where_there_is_a_row(self) -> None:
-        assert NODE.path("embedding", Event.BACK) == Path(None, "linked")
-        assert TOPIC.path("in_progress", Event.BACK) == Path(None, "pending")
+        assert NODE.path("embedding", Event.BACK) == Path((), "linked")
+        assert TOPIC.path("in_progress", Event.BACK) == Path((), "pending")
 
     def test_work_found_needless_is_skipped_after_giving_it_back(self) -> None:
-        assert NODE.path("parsing", Event.SKIP) == Path("pending", "skip")
-        assert NODE.path("embedding", Event.SKIP) == Path("linked", "skip")
+        assert NODE.path("parsing", Event.SKIP) == Path(("pending",), "skip")
+        assert NODE.path("embedding", Event.SKIP) == Path(("linked",), "skip")
 
     def test_what_cannot_be_skipped_where_it_waited_is_not_skipped(self) -> None:
         with pytest.raises(IllegalMove):
             NODE.path("linking", Event.SKIP)
 
     def test_success_is_carried_one_state_further_when_asked(self) -> None:
-        assert ARTICLE.path("claimed", Event.DONE) == Path(None, "loaded")
-        assert ARTICLE.path("claimed", Event.DONE, "processed") == Path("loaded", "processed")
+        assert ARTICLE.path("claimed", Event.DONE) == Path((), "loaded")
+        assert ARTICLE.path("claimed", Event.DONE, "processed") == Path(("loaded",), "processed")
+
+    def test_success_goes_through_the_phases_that_are_left(self) -> None:
+        assert CRAWL.path("fetching", Event.DONE) == Path(("processing", "saving"), "completed")
+        assert CRAWL.path("fetching", Event.DONE, "idle") == Path(("processing", "saving"), "idle")
+        assert CRAWL.path("running", Event.DONE, "idle") == Path(("fetching", "processing", "saving"), "idle")
+
+    def test_failure_goes_one_state_further_only_when_asked(self) -> None:
+        assert CRAWL.path("saving", Event.FAIL) == Path((), "error")
+        assert CRAWL.path("saving", Event.FAIL, "completed") == Path(("error",), "completed")
+
+    def test_work_goes_on_through_its_phases_once_round(self) -> None:
+        page = Path(("fetching", "processing"), "saving")
+        assert CRAWL.phases("running") == page
+        assert CRAWL.phases("saving") == page
+        assert CRAWL.phases("fetching") == Path(("processing",), "saving")
+        assert crawl("bills", ["fetching_bills", "saving"]).phases("saving") == Path(("fetching_bills",), "saving")
+
+    def test_work_goes_on_to_the_phase_that_is_asked_for(self) -> None:
+        assert CRAWL.phases("running", "processing") == Path(("fetching",), "processing")
+        assert CRAWL.phases("processing", "processing") == Path(("saving", "fetching"), "processing")
+        with pytest.raises(IllegalMove):
+            CRAWL.phases("saving", "idle")
+
+    def test_work_of_one_phase_stays_in_it(self) -> None:
+        assert ARTICLE.phases("claimed") == ARTICLE.phases("claimed", "claimed") == Path((), "claimed")
+
+    def test_a_way_that_is_named_state_by_state_is_legal_row_by_row(self) -> None:
+        assert NODE.along("parsing", ["parsed", "linking", "linked"]) == Path(("parsed", "linking"), "linked")
+        with pytest.raises(IllegalMove, match="from 'parsed' to 'linked'"):
+            NODE.along("parsing", ["parsed", "linked"])
 
     def test_an_illegal_move_names_the_item_and_where_from_and_where_to(self) -> None:
         with pytest.raises(IllegalMove) as refused:
@@ -293,10 +323,9 @@ class TestApplyingAMove:
                         assert to not in {m.to for m in table.moves if m[:2] == (state, happening)}
                         continue
                     assert to in (None, path.to)
-                    if path.via is None:
+                    if not path.via:
                         assert (state, happening, path.to) in table.moves
-                    else:
-                        assert table.allows(state, path.via) and table.allows(path.via, path.to)
+                    assert table.along(state, [*path.via, path.to]) == path
 
 
 STATES = st.sampled_from(["a", "b", "c", "d", "e"])

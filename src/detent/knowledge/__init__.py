@@ -10,7 +10,7 @@ from detent.knowledge.embedding import UNTITLED, Embedding, Passage
 from detent.knowledge.filters import Filters
 from detent.knowledge.item import NO_BOUNDS, Bounds, Item, NewItem
 from detent.knowledge.node import Alias, Child, Mention, Node, Reference
-from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Retry, Skipped
+from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Product, Retry, Skipped, Step
 from detent.knowledge.wait import Wait
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "Node",
     "Outcome",
     "Passage",
+    "Product",
     "Reference",
     "Retry",
     "Skipped",
+    "Step",
     "Wait",
 ]

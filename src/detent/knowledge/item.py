@@ -15,7 +15,7 @@ class Item(NamedTuple):
     `alone`: a worker died while it held the item, so nothing is to run beside it. `put_off`: it, or another that was
     claimed with it, was to be tried again later, so that there may be a failure on record. `node`, `links` and
     `passage` are there if the handler asks for them: the item's content so far, what it refers to, and its text as it
-    is to be embedded.
+    is to be embedded. `steps` counts those that were committed under this lease.
     """
 
     id: int
@@ -34,6 +34,7 @@ class Item(NamedTuple):
     node: Node | None = None
     passage: Passage | None = None
     links: Sequence[Reference] | None = None
+    steps: int = 0
 
     def __str__(self) -> str:
         return f"{self.source}/{self.label}/{self.key}"

@@ -6,7 +6,7 @@ package knows which move is legal, and nothing inside it touches a database, a c
 error and an attempt come in as values, and a decision goes out as a value.
 """
 
-from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, TOPIC
+from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, SIMPLE, TOPIC, crawl
 from detent.lifecycle.diagram import document, mermaid
 from detent.lifecycle.retry import Again, Decision, GiveUp, RetryPolicy, decide, retry_after_seconds
 from detent.lifecycle.table import Event, Lifecycle, Move, Path
@@ -18,6 +18,7 @@ __all__ = [
     "CRAWL",
     "NODE",
     "PASSAGE",
+    "SIMPLE",
     "TOPIC",
     "Again",
     "Decision",
@@ -29,6 +30,7 @@ __all__ = [
     "RetryPolicy",
     "Trouble",
     "classify",
+    "crawl",
     "decide",
     "document",
     "mermaid",

@@ -1,6 +1,6 @@
 """The lifecycles that Detent's own sources follow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -89,8 +89,41 @@ TOPIC = Lifecycle(
 )
 
 
+SIMPLE = Lifecycle(
+    "simple",
+    initial="waiting",
+    moves=[
+        ("waiting", "claim", "working"),
+        ("working", "done", "worked"),
+        ("working", "back", "waiting"),
+        ("working", "fail", "failed"),
+        ("worked", "claim", "embedding"),
+        ("worked", "skip", "done"),
+        ("worked", "change", "waiting"),
+        ("embedding", "done", "done"),
+        ("embedding", "back", "worked"),
+        ("embedding", "fail", "failed"),
+        ("done", "change", "waiting"),
+        ("done", "change", "worked"),
+        ("failed", "retry", "waiting"),
+        ("failed", "retry", "worked"),
+        ("failed", "change", "waiting"),
+    ],
+    failure_kinds={"embedding": "embed"},
+)
+"""The commonest case: one handler does the work, then Detent embeds the text that it wrote."""
+
+
+def crawl(name: str, phases: Sequence[str] = ("fetching", "processing", "saving")) -> Lifecycle:
+    """The lifecycle of a crawl whose work goes through `phases`, round and round, until nothing is left.
+
+    A handler that works in `running` and in the first phase yields a `Step` for each page. A crawl that is done is
+    `completed`; `Done(to="idle")` begins the next pass at once.
+    """
+    return Lifecycle(name, initial="idle", moves=_crawl(tuple(phases)))
+
+
 def _crawl(phases: tuple[str, ...]) -> list[tuple[str, str, str]]:
-    """The rows of a crawl whose work goes through `phases`, round and round, until nothing is left."""
     working = ("running", *phases)
     first, last = phases[0], phases[-1]
     steps = [(a, "step", b) for a, b in pairwise(working)]
@@ -98,8 +131,8 @@ def _crawl(phases: tuple[str, ...]) -> list[tuple[str, str, str]]:
         ("idle", "claim", "running"),
         *steps,
         (last, "step", first),
-        (last, "done", "idle"),
         (last, "done", "completed"),
+        (last, "done", "idle"),
         ("running", "done", "completed"),
         *[(state, "fail", "error") for state in working],
         *[(state, "pause", "paused") for state in ("idle", *working, "error", "resuming")],
@@ -112,7 +145,7 @@ def _crawl(phases: tuple[str, ...]) -> list[tuple[str, str, str]]:
     ]
 
 
-CRAWL = Lifecycle("crawl", initial="idle", moves=_crawl(("fetching", "processing", "saving")))
+CRAWL = crawl("crawl")
 
-_ALL = (ARTICLE, NODE, PASSAGE, CRAWL, TOPIC)
+_ALL = (SIMPLE, ARTICLE, NODE, PASSAGE, CRAWL, TOPIC)
 BUILTIN: Mapping[str, Lifecycle] = MappingProxyType({table.name: table for table in _ALL})

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -48,9 +49,9 @@ class Move(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The states an item passes through on one event: `to` at the end, `via` on the way, if any."""
+    """The states an item passes through: `via` on the way, in order, and `to` at the end."""
 
-    via: str | None
+    via: tuple[str, ...]
     to: str
 
 
@@ -122,9 +123,11 @@ class Lifecycle:
     def path(self, state: str, event: Event, to: str | None = None, *, item: object = "an item") -> Path:
         """Apply an event: the one place that says which move is legal.
 
-        Most events are one row. Three are two rows where the table has no direct one: giving back through
-        failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`),
-        and success carried one state further when `to` asks for it (`claimed → loaded → processed`).
+        Most events are one row. Where the table has no direct row, some take several: giving back through
+        failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`), failing
+        into a state behind the failure that `to` asks for (`saving → error → completed`), and success through the
+        phases that are left (`fetching → processing → saving → idle`) or one state further
+        (`claimed → loaded → processed`).
         """
         asked = (state, event, to)
         path = self._known_paths.get(asked)
@@ -133,6 +136,24 @@ class Lifecycle:
         if path is None:
             raise IllegalMove(item, state, to or event.value, self.name)
         return path
+
+    def phases(self, state: str, to: str | None = None, *, item: object = "an item") -> Path:
+        """Go on from one working state to another, while the work goes on.
+
+        Without `to`, through the phases that follow, up to the one in which the work can be done: a page of a crawl
+        goes `saving → fetching → processing → saving`. Where the work has only one phase, the item stays in it.
+        """
+        path = self._next_phases(state) if to is None else self._phases_to(state, to)
+        if path is None:
+            raise IllegalMove(item, state, to or Event.STEP.value, self.name)
+        return Path(tuple(path[:-1]), path[-1]) if path else Path((), state)
+
+    def along(self, state: str, states: Sequence[str], *, item: object = "an item") -> Path:
+        """Go through these states one after the other: each must be one row from the one before."""
+        for start, end in pairwise([state, *states]):
+            if not self.allows(start, end):
+                raise IllegalMove(item, start, end, self.name)
+        return Path(tuple(states[:-1]), states[-1])
 
     def changed(self, state: str) -> str | None:
         """Where an item in this state goes when its content changed.
@@ -175,15 +196,51 @@ class Lifecycle:
     def _find_path(self, state: str, event: Event, to: str | None) -> Path | None:
         end = _chosen(self._ends(state, event), to)
         if end is not None:
-            return Path(None, end)
-        if event not in _DETOURS:
+            return Path((), end)
+        if event is Event.DONE:
+            return self._way_to_success(state, to)
+        if event not in _DETOURS or (event is Event.FAIL and to is None):
             return None
         first, second = _DETOURS[event]
         for via in self._ends(state, first):
             end = _chosen(self._ends(via, second), to)
             if end is not None:
-                return Path(via, end)
+                return Path((via,), end)
         return None
+
+    def _way_to_success(self, state: str, to: str | None) -> Path | None:
+        """The shortest way through phases to success, and on to `to` if that is asked for."""
+        ways: list[tuple[tuple[str, ...], bool]] = [((state,), False)]
+        seen = {(state, False)}
+        for way, succeeded in ways:
+            if succeeded and to in (None, way[-1]):
+                return Path(way[1:-1], way[-1])
+            ends = [(end, succeeded) for end in self._ends(way[-1], Event.STEP)]
+            ends += [] if succeeded else [(end, True) for end in self._ends(way[-1], Event.DONE)]
+            ways += [((*way, end), done) for end, done in ends if (end, done) not in seen]
+            seen.update(ends)
+        return None
+
+    def _next_phases(self, state: str) -> list[str]:
+        passed: list[str] = []
+        ends = self._ends(state, Event.STEP)
+        while ends and ends[0] not in passed:
+            passed.append(ends[0])
+            if self._ends(passed[-1], Event.DONE):
+                break
+            ends = self._ends(passed[-1], Event.STEP)
+        return passed
+
+    def _phases_to(self, state: str, to: str) -> list[str] | None:
+        ways: list[list[str]] = [[end] for end in self._ends(state, Event.STEP)]
+        seen = {way[-1] for way in ways}
+        for way in ways:
+            if way[-1] == to:
+                return way
+            ends = [end for end in self._ends(way[-1], Event.STEP) if end not in seen]
+            ways += [[*way, end] for end in ends]
+            seen.update(ends)
+        return [] if to == state and state in self.working else None
 
     @cached_property
     def _ends_by_cause(self) -> Mapping[tuple[str, Event], list[str]]:
@@ -205,7 +262,7 @@ class Lifecycle:
 _DETOURS: Mapping[Event, tuple[Event, Event]] = {
     Event.BACK: (Event.FAIL, Event.RETRY),
     Event.SKIP: (Event.BACK, Event.SKIP),
-    Event.DONE: (Event.DONE, Event.STEP),
+    Event.FAIL: (Event.FAIL, Event.STEP),
 }
 
 

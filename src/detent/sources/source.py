@@ -48,6 +48,9 @@ class Handler:
     of outcomes in the same order. None for an outcome means done, with nothing to write. An ordinary function
     runs in a thread, an async one in the event loop.
 
+    A generator does its work in several commits: it yields `detent.Step(…)` for each, is given the item as it is then,
+    and ends with a last yield of an outcome (none: done). Its time limit and its attempts count for each step.
+
     It may be called again for the same item, after a crash or when it was over its time limit: what it returns is
     written once, but what it does by itself, such as sending a mail or writing a file, must bear repetition.
 
@@ -77,6 +80,10 @@ class Handler:
             raise InvalidSource(f"A handler needs the name of a state to work in, and {self.state!r} is none.")
         if not callable(self.function):
             raise InvalidSource(f"{self} needs a function, and {self.function!r:.60} is none.")
+        if self.batch and self.steps:
+            raise InvalidSource(
+                f"{self} is a generator, which is given one item and not a batch: leave out batch=True."
+            )
         if self.reads not in (None, "node", "links", "passage"):
             raise InvalidSource(f"{self} can read its items' node, links or passage, and not {self.reads!r}.")
         for name, setting in STAGE_SETTINGS.items():
@@ -91,8 +98,16 @@ class Handler:
 
     @property
     def is_async(self) -> bool:
-        call = getattr(self.function, "__call__", None)  # noqa: B004  an object with an async __call__
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(call)
+        return self._is(inspect.iscoroutinefunction) or self._is(inspect.isasyncgenfunction)
+
+    @property
+    def steps(self) -> bool:
+        """Whether it is a generator, which yields steps before its outcome."""
+        return self._is(inspect.isgeneratorfunction) or self._is(inspect.isasyncgenfunction)
+
+    def _is(self, what: Callable[[object], bool]) -> bool:
+        call = getattr(self.function, "__call__", None)  # noqa: B004  an object whose class says what it is
+        return what(self.function) or what(call)
 
 
 @dataclass(frozen=True, init=False)

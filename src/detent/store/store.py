@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from detent.errors import KindGone
-from detent.knowledge import Item, NewItem, Outcome
+from detent.knowledge import Item, NewItem, Outcome, Step
 from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.store.database import Database
 from detent.store.graph import GraphReader
@@ -159,7 +159,7 @@ class Store:
         return await self.leases.workers()
 
     async def settle(
-        self, outcomes: Sequence[tuple[Item, Outcome]], policy: RetryPolicy | None = None
+        self, outcomes: Sequence[tuple[Item, Outcome | Step]], policy: RetryPolicy | None = None
     ) -> list[Receipt]:
         """Write what became of items, each all or nothing, and say of each what happened."""
         rules = policy or RetryPolicy()
@@ -193,6 +193,16 @@ class Store:
     async def retry(self, ids: Sequence[int], *, owner: str = BY_HAND, to: str | None = None) -> int:
         """Send failed items round once more; returns how many that were."""
         return await self.items.retry(ids, owner=owner, to=to)
+
+    async def pause_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
+        """Stop items whose lifecycle allows it, such as crawls; returns how many. They keep their checkpoints."""
+        return await self.items.pause(ids, owner=owner)
+
+    async def resume_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
+        """Let paused items go on; returns how many."""
+        resumed = await self.items.resume(ids, owner=owner)
+        await self.notices.hint()
+        return resumed
 
     async def reset(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
         """Put items back to the beginning; returns how many that were."""

@@ -9,7 +9,21 @@ from typing import Any
 from uuid import UUID
 
 from detent.errors import Unstorable
-from detent.knowledge import Alias, Child, Done, Embedding, Failed, Mention, NewItem, Node, Reference, Retry, Skipped
+from detent.knowledge import (
+    Alias,
+    Child,
+    Done,
+    Embedding,
+    Failed,
+    Mention,
+    NewItem,
+    Node,
+    Product,
+    Reference,
+    Retry,
+    Skipped,
+    Step,
+)
 from detent.lifecycle import Trouble
 
 LONGEST_TEXT = 100_000_000
@@ -105,24 +119,31 @@ def check_new_item(new: NewItem) -> None:
 def check_outcome(outcome: object) -> None:
     """Raise Unstorable if this is no outcome, or anything that it carries cannot be kept."""
     match outcome:
-        case Done():
-            _check_done(outcome)
+        case Done() | Step():
+            _check_product(outcome)
         case Retry():
             _require_type("the trouble", outcome.trouble, Trouble)
             _require_type("retry_after", outcome.retry_after, int | float | None)
         case Failed():
             _require_type("the trouble", outcome.trouble, Trouble)
+            _require_type("the state to go to", outcome.to, str | None)
             if outcome.content_hash is not None:
                 check_text("the content hash", outcome.content_hash)
         case Skipped():
             pass
         case _:
-            raise Unstorable(f"{outcome!r} is no outcome: a handler returns Done, Retry, Failed or Skipped")
+            raise Unstorable(
+                f"{outcome!r} is no outcome: a handler returns Done, Retry, Failed or Skipped, or yields Step before"
+            )
 
 
-def _check_done(done: Done) -> None:
+def _check_product(done: Product) -> None:
     if done.to is not None:
-        _require_type("the state to go to", done.to, str)
+        _require_type("the state to go to", done.to, str | Sequence)
+        if not done.to:
+            raise Unstorable("the states to go through are none")
+        for state in [done.to] if isinstance(done.to, str) else done.to:
+            _require_type("a state to go through", state, str)
     if done.note is not None:
         check_text("the note", done.note)
     if done.content_hash is not None:
@@ -133,7 +154,7 @@ def _check_done(done: Done) -> None:
         _check_data(done)
 
 
-def _check_data(done: Done) -> None:
+def _check_data(done: Product) -> None:
     if done.node is not None:
         _check_node("the node", done.node)
     if done.references:
@@ -145,7 +166,7 @@ def _check_data(done: Done) -> None:
     _check_company(done)
 
 
-def _check_company(done: Done) -> None:
+def _check_company(done: Product) -> None:
     """What an outcome says of others than its item, and of the item's other names."""
     if done.children is not None:
         _check_children(done.children)

@@ -60,9 +60,9 @@ class Board:
         self._free_leases: list[int] = []
         self._free_items: list[int] = []
 
-    def has_room(self, items: int) -> bool:
-        """Whether one more lease can be written down, with so many items held in all."""
-        return len(self._leases) < MOST_LEASES and items <= MOST_ITEMS
+    def has_room(self, items: int, leases: int = 1) -> bool:
+        """Whether so many more leases can be written down, with so many items held in all."""
+        return len(self._leases) + leases <= MOST_LEASES and items <= MOST_ITEMS
 
     def hold(self, token: int) -> None:
         """A lease was taken, and is to be renewed."""

@@ -1,4 +1,4 @@
-"""The hands of a worker: they take claimed items, call one duty's handler, and pass the outcomes on.
+"""The dispatcher of one duty: it takes claimed items, calls the handler, and passes the outcomes on.
 
 Async handlers run as tasks, ordinary functions in threads, at most `concurrency` calls at a time. A handler
 over its time limit is given up: a task is cancelled, a thread abandoned, and its late result is not used.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any
 
-from detent.knowledge import Item, Outcome
+from detent.knowledge import Item, Outcome, Step
 from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.jobs import Job
@@ -19,6 +20,8 @@ from detent.worker.tasks import TaskCall
 from detent.worker.threads import Thread
 
 Finish = Callable[[Duty, Sequence[tuple[Item, Outcome]]], None]
+Commit = Callable[[Duty, Item, Step], "asyncio.Future[Item | None]"]
+"""Writes a step, and says what the item is then; None if it is no longer the worker's."""
 
 _CHUNK = 64
 _STUBBORN_SECONDS = 2.0
@@ -26,11 +29,14 @@ _STUBBORN_SECONDS = 2.0
 
 
 class Dispatcher:
-    def __init__(self, duty: Duty, board: Board, finish: Finish) -> None:
+    def __init__(self, duty: Duty, board: Board, finish: Finish, commit: Commit) -> None:
         self.duty = duty
         self.abandoned = 0
         self._board = board
         self._finish = finish
+        self._commit_step = commit
+        self._cancelled = False
+        self._commits: set[asyncio.Future[Item | None]] = set()
         self._waiting: deque[Item] = deque()
         self._taken: dict[tuple[int, int], Item] = {}
         self._calls: dict[asyncio.Task[None], TaskCall | Job] = {}
@@ -41,6 +47,8 @@ class Dispatcher:
         """How many more items may be claimed: a batch at a time, when less than half of one waits for its turn."""
         unfinished = len(self._waiting) + len(self._taken)
         size, calls = self.duty.batch_size, self.duty.concurrency
+        if self.duty.handler.steps:  # each may take long, and is better begun by whoever is free
+            return max(0, calls - unfinished)
         batch, running = (size, size * (calls - 1)) if self.duty.handler.batch else (max(size, calls), 0)
         return batch if unfinished <= running + batch // 2 else 0
 
@@ -66,9 +74,12 @@ class Dispatcher:
 
     async def cancel(self) -> list[Item]:
         """Give up everything that is running; returns those items. What a handler still says is not used."""
+        self._cancelled = True
+        await _cancel(list(self._calls))
+        if self._commits:  # until then nobody knows in which state these items are
+            await asyncio.wait(self._commits, timeout=_STUBBORN_SECONDS)
         items = list(self._taken.values())
         self._taken.clear()
-        await _cancel(list(self._calls))
         return items
 
     async def let_go(self) -> list[Item]:
@@ -101,7 +112,7 @@ class Dispatcher:
         """The items of the next call. Threads are given several items at once, to be called one by one."""
         if self.duty.handler.batch:
             size = self.duty.batch_size
-        elif self.duty.handler.is_async:
+        elif self.duty.handler.is_async or self.duty.handler.steps:
             size = 1
         else:
             free = self.duty.concurrency - len(self._calls)
@@ -110,11 +121,11 @@ class Dispatcher:
 
     def _start(self, items: list[Item]) -> None:
         if self.duty.handler.is_async:
-            call = TaskCall(self.duty, self._board, items, self._report)
+            call = TaskCall(self.duty, self._board, items, self)
             self._watch(call, call.run())
         else:
             thread = self._threads.pop() if self._threads else Thread()
-            job = Job(self.duty, self._board, thread, items, self._report)
+            job = Job(self.duty, self._board, thread, items, self)
             self._watch(job, self._run_in_thread(job, thread))
 
     def _watch(self, call: TaskCall | Job, running: Coroutine[Any, Any, None]) -> None:
@@ -141,8 +152,30 @@ class Dispatcher:
     def _no_longer_taken(self, items: list[Item]) -> list[Item]:
         return [item for item in items if self._taken.pop((item.token, item.id), None) is not None]
 
-    def _report(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
+    def commit(self, item: Item, step: Step) -> asyncio.Future[Item | None]:
+        """Have a step written; nothing of it if the item was given up."""
+        name = (item.token, item.id)
+        if self._cancelled or name not in self._taken:
+            given_up = asyncio.get_running_loop().create_future()
+            given_up.set_result(None)
+            return given_up
+        future = self._commit_step(self.duty, item, step)
+        self._commits.add(future)
+        future.add_done_callback(partial(self._committed, name))
+        return future
+
+    def _committed(self, name: tuple[int, int], future: asyncio.Future[Item | None]) -> None:
+        self._commits.discard(future)
+        item = None if future.cancelled() else future.result()
+        if item is None:
+            self._taken.pop(name, None)
+        elif name in self._taken:
+            self._taken[name] = item
+
+    def report(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
         """Pass outcomes on; those of items that were given up meanwhile are not used."""
+        if self._cancelled:
+            return
         taken = self._taken
         wanted = [
             (item, outcome)

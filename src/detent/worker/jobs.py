@@ -8,16 +8,19 @@ that is over its time limit. Then the thread is left to itself, and what it stil
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import Future
+from typing import Any, cast
 
-from detent.knowledge import Item, Outcome
+from detent.knowledge import NOTHING, Item, Outcome, Step
 from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of, outcome_of_result, outcomes_of_batch, over_limit
-from detent.worker.tasks import Report
+from detent.worker.tasks import Receiver
 from detent.worker.threads import Thread
 
 _GATHER_SECONDS = 0.02
@@ -25,11 +28,11 @@ _GLANCE_SECONDS = 1.0
 
 
 class Job:
-    def __init__(self, duty: Duty, board: Board, thread: Thread, items: Sequence[Item], report: Report) -> None:
+    def __init__(self, duty: Duty, board: Board, thread: Thread, items: Sequence[Item], receiver: Receiver) -> None:
         self._duty = duty
         self._board = board
         self._thread = thread
-        self._report = report
+        self._receiver = receiver
         self._lock = threading.Lock()
         self._left = deque(items)
         self._current: list[Item] = []
@@ -82,7 +85,7 @@ class Job:
             overdue = self._current if time.monotonic() - self._began >= limit else []
             self._given_up = bool(overdue)
         self._board.finish((item.token, item.id) for item in overdue)
-        self._report(overdue, [over_limit(limit, len(overdue))] * len(overdue))
+        self._receiver.report(overdue, [over_limit(limit, len(overdue))] * len(overdue))
         return bool(overdue)
 
     def _deliver(self) -> None:
@@ -91,12 +94,13 @@ class Job:
         with self._lock:
             items, outcomes = self._ended
             self._ended = ([], [])
-        self._report(items, outcomes)
+        self._receiver.report(items, outcomes)
 
     def _work(self) -> None:
         """In the thread: everything."""
         while items := self._begin():
-            if not self._end(items, self._attempt(items)):
+            outcomes = self._attempt(items)
+            if not self._end(self._current, outcomes):
                 return
             if not self._telling:
                 self._telling = True
@@ -120,9 +124,51 @@ class Job:
         try:
             if handler.batch:
                 return outcomes_of_batch(items, handler.function(list(items)))
+            if handler.steps:
+                return self._walk(items[0])
             return [outcome_of_result(handler.function(items[0]))]
         except BaseException as error:  # in a thread of its own even SystemExit is the handler's
             return None if len(items) > 1 else [outcome_of(error)]
+
+    def _walk(self, item: Item) -> list[Outcome]:
+        """The outcome of a generator, each of whose steps is written before it is asked for the next; none if the item
+        was lost on the way."""
+        generator: Generator[object, Item, object] = cast(Any, self._duty.handler.function(item))
+        try:
+            produced = next(generator)
+            while isinstance(produced, Step):
+                advanced = self._advance(item, produced)
+                if advanced is None:
+                    return []
+                item = advanced
+                produced = generator.send(item)
+            return [outcome_of_result(produced)]
+        except StopIteration:
+            return [NOTHING]
+        finally:
+            generator.close()
+
+    def _advance(self, item: Item, step: Step) -> Item | None:
+        """Have the event loop write a step, and wait for it; None if the item is lost or was given up."""
+        written: Future[Item | None] = Future()
+        with self._lock:
+            if self._given_up:
+                return None
+            self._began = math.inf
+            self._board.finish([(item.token, item.id)])
+
+        def begin() -> None:
+            self._receiver.commit(item, step).add_done_callback(lambda done: written.set_result(done.result()))
+
+        self._thread.tell(0, begin)
+        advanced = written.result()
+        with self._lock:
+            self._current = [] if advanced is None else [advanced]
+            if advanced is None or self._given_up:
+                return None
+            self._began = time.monotonic()
+            self._board.begin([(item.token, item.id)], self._began + self._duty.time_limit_seconds)
+        return advanced
 
     def _end(self, items: list[Item], outcomes: list[Outcome] | None) -> bool:
         """Note the outcomes; returns whether anybody wants them."""

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from detent.errors import DetentError
-from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
+from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped, Step
 from detent.lifecycle import Trouble, classify, retry_after_seconds
 from detent.services.failure import ServiceFailed
 
@@ -53,6 +53,8 @@ def outcome_of_result(result: object) -> Outcome:
         return NOTHING
     if isinstance(result, _OUTCOMES):
         return result
+    if isinstance(result, Step):
+        return _wrong("it returned a Step, which only a generator yields")
     return _wrong(f"it returned {result!r:.80}")
 
 

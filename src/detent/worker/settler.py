@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 
-from detent.knowledge import Done, Item, Outcome, Skipped
+from detent.knowledge import Done, Item, Outcome, Product, Skipped, Step
 from detent.store import Receipt, Settled, Store
 from detent.worker.board import Board
 from detent.worker.duty import Duty
@@ -15,7 +15,7 @@ from detent.worker.patience import patiently
 
 log = logging.getLogger("detent.worker")
 
-Ended = Sequence[tuple[Item, Outcome]]
+Ended = Sequence[tuple[Item, Outcome | Step]]
 
 _MOST = 2000
 _WRITTEN = (Settled.APPLIED, Settled.ALREADY)
@@ -36,7 +36,8 @@ class Settler:
         self._over = over
         self._board = board
         self._settled = settled
-        self._ended: dict[Duty, list[tuple[Item, Outcome]]] = {}
+        self._ended: dict[Duty, list[tuple[Item, Outcome | Step]]] = {}
+        self._steps: dict[tuple[int, int], asyncio.Future[Item | None]] = {}
         self._arrived = asyncio.Event()
         self._writing = asyncio.Lock()
         self._open: Counter[int] = Counter()
@@ -67,6 +68,12 @@ class Settler:
         """Outcomes are there to be written."""
         self._ended.setdefault(duty, []).extend(ended)
         self._arrived.set()
+
+    def commit(self, duty: Duty, item: Item, step: Step) -> asyncio.Future[Item | None]:
+        """A step is there to be written. The answer is the item as it is then; None if it is no longer the worker's."""
+        future = self._steps[item.token, item.id] = asyncio.get_running_loop().create_future()
+        self.finish(duty, [(item, step)])
+        return future
 
     async def run(self) -> None:
         """Settle what arrives, for ever."""
@@ -107,8 +114,21 @@ class Settler:
             self._ended[duty] = ended + self._ended.get(duty, [])
             raise
         self._count(receipts, ended)
-        self._account([receipt.item for receipt in receipts])
+        self._account(
+            [receipt.item for receipt, end in zip(receipts, ended, strict=True) if not self._stays(receipt, end)]
+        )
         self._settled(_where_work_may_be(receipts, ended))
+
+    def _stays(self, receipt: Receipt, end: tuple[Item, Outcome | Step]) -> bool:
+        """Whether the item stays with the worker. If it was a step, who waits for that is told."""
+        item, step = end
+        if not isinstance(step, Step):
+            return False
+        advanced = _advanced(item, step, receipt.state) if receipt.status in _WRITTEN and receipt.state else None
+        waiting = self._steps.pop((item.token, item.id))
+        if not waiting.done():
+            waiting.set_result(advanced)
+        return advanced is not None
 
     def _count(self, receipts: Sequence[Receipt], ended: Ended) -> None:
         lost = [receipt for receipt in receipts if receipt.status is Settled.LOST]
@@ -130,10 +150,24 @@ class Settler:
                 self._board.drop(token)
 
 
+def _advanced(item: Item, step: Step, state: str) -> Item:
+    """The item after a step."""
+    return item._replace(
+        state=state,
+        attempt=1,
+        steps=item.steps + 1,
+        checkpoint=item.checkpoint if step.checkpoint is None else step.checkpoint,
+        content_hash=step.content_hash or item.content_hash,
+        node=step.node or item.node,
+        alone=False,
+        put_off=False,
+    )
+
+
 def _where_work_may_be(receipts: Sequence[Receipt], ended: Ended) -> Set[str] | None:
     """The states to which items came; None if some may have come to any, because they are new."""
     if any(
-        isinstance(outcome, Done) and (outcome.children or outcome.found or outcome.mentions) for _, outcome in ended
+        isinstance(outcome, Product) and (outcome.children or outcome.found or outcome.mentions) for _, outcome in ended
     ):
         return None
     return {receipt.state for receipt in receipts if receipt.state is not None}

@@ -8,25 +8,33 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, Protocol, cast
 
-from detent.knowledge import Item, Outcome
+from detent.knowledge import NOTHING, Item, Outcome, Step
 from detent.services import pace
 from detent.worker.board import Board
 from detent.worker.duty import Duty
 from detent.worker.outcomes import outcome_of, outcome_of_result, outcomes_of_batch, over_limit
 
-Report = Callable[[Sequence[Item], Sequence[Outcome]], None]
-"""Called with items and the outcome of each."""
+
+class Receiver(Protocol):
+    """Takes what comes of a call."""
+
+    def report(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
+        """Called with items and the outcome of each."""
+
+    def commit(self, item: Item, step: Step) -> asyncio.Future[Item | None]:
+        """Write a step; the answer is the item after it, or None if it is lost or was given up."""
 
 
 class TaskCall:
-    def __init__(self, duty: Duty, board: Board, items: Sequence[Item], report: Report) -> None:
+    def __init__(self, duty: Duty, board: Board, items: Sequence[Item], receiver: Receiver) -> None:
         self._duty = duty
         self._board = board
         self._items = list(items)
         self._one_by_one: deque[Item] = deque()
-        self._report = report
+        self._receiver = receiver
         self._waiting = pace.Waiting()
 
     @property
@@ -43,14 +51,14 @@ class TaskCall:
         pace.watch(self._waiting)
         outcomes = await self._attempt(self._items)
         if outcomes is not None:
-            self._report(self._items, outcomes)
+            self._receiver.report(self._items, outcomes)
             return
         if _cancelled_from_outside():
             return
         self._one_by_one.extend(self._items)
         while self._one_by_one:
             item = self._one_by_one.popleft()
-            self._report([item], await self._attempt([item]) or [])
+            self._receiver.report([item], await self._attempt([item]) or [])
 
     def take_back(self) -> list[Item]:
         """The items that are not begun; they are the caller's again."""
@@ -65,17 +73,46 @@ class TaskCall:
         self._board.begin(held, time.monotonic() + limit_seconds)
         try:
             async with asyncio.timeout(limit_seconds) as limit:
-                return await self._call(items)
+                return await (self._walk(limit) if self._duty.handler.steps else self._call(items))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever a handler raises is its item's trouble, not the worker's
             if isinstance(error, TimeoutError) and limit.expired():
-                return [over_limit(limit_seconds, len(items))] * len(items)
+                return [over_limit(limit_seconds, len(items))] * len(self._items)
             if isinstance(error, asyncio.CancelledError) and _cancelled_from_outside():
                 raise
             return None if len(items) > 1 else [outcome_of(error)]
         finally:
             self._board.finish(held)
+
+    async def _walk(self, limit: asyncio.Timeout) -> list[Outcome]:
+        """The outcome of a generator, each of whose steps is written before it is asked for the next; none if the item
+        was lost on the way."""
+        [item] = self._items
+        generator: AsyncGenerator[object, Item] = cast(Any, self._duty.handler.function(item))
+        try:
+            produced = await anext(generator)
+            while isinstance(produced, Step):
+                limit.reschedule(None)
+                self._board.finish([(item.token, item.id)])
+                advanced = await asyncio.shield(self._receiver.commit(item, produced))
+                if advanced is None:
+                    self._items = []
+                    return []
+                item = advanced
+                self._items = [item]
+                self._begin_step(item, limit)
+                produced = await generator.asend(item)
+            return [outcome_of_result(produced)]
+        except StopAsyncIteration:
+            return [NOTHING]
+        finally:
+            await generator.aclose()
+
+    def _begin_step(self, item: Item, limit: asyncio.Timeout) -> None:
+        limit_seconds = self._duty.time_limit_seconds
+        limit.reschedule(asyncio.get_running_loop().time() + limit_seconds)
+        self._board.begin([(item.token, item.id)], time.monotonic() + limit_seconds)
 
     async def _call(self, items: list[Item]) -> list[Outcome]:
         handler = self._duty.handler

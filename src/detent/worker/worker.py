@@ -1,4 +1,4 @@
-"""A worker: claims, has its hands work, settles, and goes on until it is told to stop or nothing is left."""
+"""A worker: claims, dispatches, settles, and goes on until it is told to stop or nothing is left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence, Set
 
 from detent.configuration import Configuration
 from detent.errors import DatabaseAway
-from detent.knowledge import Item, Outcome
+from detent.knowledge import Item, Outcome, Step
 from detent.services import pace
 from detent.sources import Source
 from detent.store import Cursor, Store
@@ -127,7 +127,7 @@ class Worker:
     async def _prepare(self) -> None:
         kinds = await declare(self._store, self._sources)
         found = duties(self._sources, kinds, self._settings)
-        self._dispatchers = [Dispatcher(duty, self._board, self._finished) for duty in found]
+        self._dispatchers = [Dispatcher(duty, self._board, self._finished, self._commit) for duty in found]
         self._cursors = {dispatcher: Cursor() for dispatcher in self._dispatchers}
         for duty in found:
             if duty.embedder:
@@ -136,6 +136,17 @@ class Worker:
 
     def _finished(self, duty: Duty, ended: Sequence[tuple[Item, Outcome]]) -> None:
         self._settler.finish(duty, ended)
+        self._wake.set()
+
+    def _commit(self, duty: Duty, item: Item, step: Step) -> asyncio.Future[Item | None]:
+        committed = self._settler.commit(duty, item, step)
+        if item.alone:
+            committed.add_done_callback(lambda _: self._end_suspicion())
+        return committed
+
+    def _end_suspicion(self) -> None:
+        """An item that was tried alone got on, and does no harm: others may run beside it."""
+        self._suspect_runs = False
         self._wake.set()
 
     def _over(self, items: Sequence[Item]) -> None:
@@ -168,7 +179,8 @@ class Worker:
         if looked is not None and time.monotonic() - looked < self._settings.worker.poll_seconds:
             return False
         room = dispatcher.room
-        fits = self._board.has_room(self._settler.items + room)
+        leases = room if dispatcher.duty.handler.steps else 1
+        fits = self._board.has_room(self._settler.items + room, leases)
         return bool(room) and self._settler.backlog < _MOST_UNSETTLED and fits
 
     async def _claim(self, dispatcher: Dispatcher) -> bool:
@@ -183,6 +195,7 @@ class Worker:
             lease_seconds=self._settings.worker.lease_seconds,
             kinds=dispatcher.duty.kinds,
             cursor=self._cursors[dispatcher],
+            apart=dispatcher.duty.handler.steps,
         )
         items = await self._supplies.fill(dispatcher.duty, items)
         self._claim_in_doubt = False

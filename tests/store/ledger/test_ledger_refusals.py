@@ -31,7 +31,9 @@ class Unspeakable:
 
 
 BAD: list[tuple[str, Any, str]] = [
-    ("a state that is a list", Done(to=["loaded"]), "list, not str"),  # type: ignore[arg-type]
+    ("a state that is a number", Done(to=7), "int, not"),  # type: ignore[arg-type]
+    ("a list of no states", Done(to=[]), "the states to go through are none"),
+    ("a list of what is no state", Done(to=[7]), "int, not str"),  # type: ignore[list-item]
     ("a reason that cannot be said", Failed(Unspeakable()), "looking at it raised RuntimeError"),  # type: ignore[arg-type]
     ("another reason that cannot be said", Skipped(Unspeakable()), "raised|no way|cannot"),  # type: ignore[arg-type]
     ("a NUL byte in the text", Done(node=Node("t", "a\x00b")), "NUL byte at character 1"),

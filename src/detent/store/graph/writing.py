@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from detent.errors import KindGone
-from detent.knowledge import Alias, Child, Done, Item, Mention, NewItem, Node, Passage, Reference
+from detent.knowledge import Alias, Child, Item, Mention, NewItem, Node, Passage, Product, Reference
 from detent.store import arrays
 from detent.store.database import Connection, fetch
 from detent.store.graph.aliases import Claim, write_aliases
@@ -24,7 +24,7 @@ from detent.store.ledger.kinds import Kind, Kinds, hold_kinds
 from detent.store.ledger.removal import MENTIONS_LOCK, remove_held
 from detent.store.vectors.embeddings import STAGE, Embeddings
 
-Produced = Sequence[tuple[Item, Done]]
+Produced = Sequence[tuple[Item, Product]]
 Target = NewItem | Reference | Mention
 New = Sequence[tuple[Kind, NewItem]]
 
@@ -77,10 +77,10 @@ class Graph:
         self._embeddings = embeddings
 
     @staticmethod
-    def names_kinds(done: Done) -> bool:
+    def names_kinds(done: Product) -> bool:
         return bool(done.references or done.found or done.children or done.mentions or done.aliases)
 
-    async def check(self, item: Item, done: Done) -> None:
+    async def check(self, item: Item, done: Product) -> None:
         """Raise if the outcome names a kind of item that nobody has declared, or a state it cannot be born in."""
         for label in {child.label for child in done.children or ()} | {each.label for each in _aliases(done)}:
             await self._kinds.get(item.source, label)
@@ -281,7 +281,7 @@ def _name(item: Item, target: Target) -> tuple[str, str]:
     return target.source or item.source, target.label
 
 
-def _targets(done: Done) -> Iterator[Target]:
+def _targets(done: Product) -> Iterator[Target]:
     """What an outcome names that may be of another source."""
     yield from done.references or ()
     for child in done.children or ():
@@ -308,12 +308,12 @@ def _born(kind: Kind, key: str, node: Node, fingerprint: str | None = None) -> N
     return NewItem(key, kind.label, state=state, content_hash=fingerprint)
 
 
-def _aliases(done: Done) -> Iterator[Alias]:
+def _aliases(done: Product) -> Iterator[Alias]:
     """What an outcome says about keys of any label."""
     return (each for each in done.aliases or () if isinstance(each, Alias))
 
 
-def _said(item: Item, done: Done) -> Iterator[Alias]:
+def _said(item: Item, done: Product) -> Iterator[Alias]:
     """All that an outcome says about keys."""
     for each in done.aliases or ():
         yield each if isinstance(each, Alias) else Alias(item.label, each, item.key)

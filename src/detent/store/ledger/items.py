@@ -174,6 +174,35 @@ class Items:
 
         return len(await self.hold_each(ids, restarted))
 
+    async def pause(self, ids: Sequence[int], *, owner: str) -> int:
+        """Stop items where their lifecycle says so; a worker that has one loses it, and its checkpoint stays."""
+
+        async def paused(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            targets = _targets(kind.lifecycle, rows, Event.PAUSE)
+            working = [row for row in rows if row.id in targets and row.state in kind.lifecycle.working]
+            resting = [row for row in rows if row.id in targets and row not in working]
+            if working:
+                await fetch(connection, "seize", {"ids": [row.id for row in working]})
+            for stopped, forgiven in ((working, True), (resting, False)):
+                reason = "paused by hand"
+                await move_held(
+                    connection, kind.lifecycle, stopped, targets, owner=owner, reason=reason, forgiven=forgiven
+                )
+            return list(targets)
+
+        return len(await self.hold_each(ids, paused))
+
+    async def resume(self, ids: Sequence[int], *, owner: str) -> int:
+        """Let items go on that were paused."""
+
+        async def resumed(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            targets = _targets(kind.lifecycle, rows, Event.RESUME)
+            stopped = [row for row in rows if row.id in targets]
+            await move_held(connection, kind.lifecycle, stopped, targets, owner=owner, reason="resumed by hand")
+            return list(targets)
+
+        return len(await self.hold_each(ids, resumed))
+
     async def move(self, ids: Sequence[int], to: str, *, owner: str, reason: str | None = None) -> list[int]:
         """Move items at rest to another state at rest, where their lifecycle has such a row."""
 
@@ -222,6 +251,11 @@ async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list
     rows = await fetch(connection, "find_by_id", {"ids": ids})
     held = [row for row in rows if row.id in places or (row.token, row.state) in leases]
     return held, sorted({row.id for row in rows} - {row.id for row in held})
+
+
+def _targets(lifecycle: Lifecycle, rows: list[Any], event: Event) -> dict[int, str]:
+    """Where an event leads these items; those that it leads nowhere are left out."""
+    return {row.id: to for row in rows if (to := lifecycle.target(row.state, event)) is not None}
 
 
 def _retried(kind: Kind, row: Any, to: str | None) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from detent.knowledge import Item
-from detent.lifecycle import Event, Lifecycle
+from detent.lifecycle import Event, Lifecycle, Trouble
 from detent.store.database import Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
 
@@ -161,25 +161,42 @@ class Leases:
     async def held(self, token: int) -> list[Item]:
         """The items that are held under this token."""
         rows = await self._database.fetch("held_items", {"token": token})
-        return [leased(row, await self._kinds.by_id(row.kind_id), row.state) for row in rows]
+        kinds = [await self._kinds.by_id(row.kind_id) for row in rows]
+        return [leased(row, kind, row.state)._replace(steps=row.steps) for row, kind in zip(rows, kinds, strict=True)]
 
     async def workers(self) -> list[Holder]:
         return [Holder(*row) for row in await self._database.fetch("workers")]
 
 
+class WaysOut(NamedTuple):
+    """Where work in one state leads if nobody finishes it: back to where it waits, or to failure."""
+
+    back_via: str | None
+    back_to: str
+    back_again: str | None
+    fail_to: str
+    fail_kind: str
+
+
+def ways_out(lifecycle: Lifecycle, working: str) -> WaysOut:
+    back = lifecycle.path(working, Event.BACK)
+    return WaysOut(
+        next(iter(back.via), None),
+        back.to,
+        lifecycle.anew(back.to),
+        lifecycle.path(working, Event.FAIL).to,
+        lifecycle.failure_kind(working, Trouble.DIED.value),
+    )
+
+
 def stage_parameters(stage: Stage) -> dict[str, object]:
     """What a lease keeps of its stage, so that whoever takes the work back need not know the lifecycle."""
-    lifecycle, working = stage.lifecycle, stage.working
-    back = lifecycle.path(working, Event.BACK)
+    working = stage.working
     return {
         "state": stage.waiting,
         "working": working,
-        "back_via": back.via,
-        "back_to": back.to,
-        "back_again": lifecycle.anew(back.to),
-        "fail_to": lifecycle.path(working, Event.FAIL).to,
-        "fail_kind": lifecycle.failure_kind(working, "worker_died"),
         "max_attempts": min(stage.max_attempts, _MOST_ATTEMPTS),
+        **ways_out(stage.lifecycle, working)._asdict(),
     }
 
 

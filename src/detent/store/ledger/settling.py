@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 import psycopg
 
 from detent.errors import DatabaseBusy, DetentError, IllegalMove, ModelRetired, UnknownName, Unstorable
-from detent.knowledge import Done, Item
+from detent.knowledge import Done, Item, Product
 from detent.store import arrays
 from detent.store.database import Connection, Database, fetch
 from detent.store.graph.writing import Graph
 from detent.store.ledger.family import ChangedHands, Family
 from detent.store.ledger.kinds import Kinds
+from detent.store.ledger.leases import WaysOut, ways_out
 from detent.store.ledger.verdict import Verdict, refused, released
 from detent.store.vectors.embeddings import STAGE, VectorsGone
 
@@ -194,12 +195,45 @@ class Settling:
         produced = [(verdict.item, verdict.done) for verdict in verdicts if verdict.done is not None]
         async with self._database.transaction() as connection:
             family = await self._graph.hold(connection, produced, [verdict.item.token for verdict in verdicts])
-            rows = await fetch(connection, "settle", self._parameters(verdicts))
-            if rows[0].behind:
-                rows = await fetch(connection, "settle", self._parameters(verdicts))
-            applied = _applied(verdicts, rows)
+            applied = await self._move(connection, verdicts)
             await self._write(connection, verdicts, applied, family)
         return applied
+
+    async def _move(self, connection: Connection, verdicts: Sequence[Verdict]) -> Applied:
+        """Move items out of work, and on within it where they stay."""
+        ends = [verdict for verdict in verdicts if not verdict.stays]
+        steps = [verdict for verdict in verdicts if verdict.stays]
+        if not steps:
+            return await self._end(connection, ends)
+        stepped = {row.id for row in await fetch(connection, "step", self._step_parameters(steps))}
+        ended = await self._end(connection, ends) if ends else Applied(True, {})
+        if ended.everything and len(stepped) == len(steps):
+            return ended
+        moved = [(verdict, ended.of(verdict)) for verdict in ends]
+        moved += [(verdict, Moved(verdict.path.to, verdict.attempt)) for verdict in steps if verdict.item.id in stepped]
+        return Applied(False, {verdict.item.id: found for verdict, found in moved if found is not None})
+
+    async def _end(self, connection: Connection, verdicts: Sequence[Verdict]) -> Applied:
+        rows = await fetch(connection, "settle", self._parameters(verdicts))
+        if rows[0].behind:
+            rows = await fetch(connection, "settle", self._parameters(verdicts))
+        return _applied(verdicts, rows)
+
+    def _step_parameters(self, verdicts: Sequence[Verdict]) -> dict[str, object]:
+        items = [verdict.item for verdict in verdicts]
+        ways = [ways_out(self._kinds.lifecycles[verdict.item.lifecycle], verdict.path.to) for verdict in verdicts]
+        return {
+            "tokens": [item.token for item in items],
+            "steps": [item.steps for item in items],
+            "ids": [item.id for item in items],
+            "states": [item.state for item in items],
+            "vias": [" ".join(verdict.path.via) or None for verdict in verdicts],
+            "tos": [verdict.path.to for verdict in verdicts],
+            "tried": [item.attempt for item in items],
+            "hashes": [verdict.done.content_hash if verdict.done else None for verdict in verdicts],
+            "notes": [verdict.reason for verdict in verdicts],
+            **{f"{name}s": [getattr(way, name) for way in ways] for name in WaysOut._fields},
+        }
 
     def _is_plain(self, verdicts: Sequence[Verdict]) -> bool:
         """Whether nothing is written but the moves, so that one statement does it all."""
@@ -208,6 +242,7 @@ class Settling:
             and not _has_no_meaning(verdict)
             and not _failed_before(verdict.item)
             and (verdict.done is None or not verdict.done.carries_data)
+            and not verdict.stays
             for verdict in verdicts
         )
 
@@ -245,7 +280,7 @@ class Settling:
         return Way(
             token=item.token,
             state=item.state,
-            via=path.via,
+            via=" ".join(path.via) or None,
             to=path.to,
             again=self._kinds.lifecycles[item.lifecycle].anew(path.to),
             tried=item.attempt,
@@ -262,7 +297,7 @@ class Settling:
             return [Receipt(verdict.item, _status(verdict), verdict.path.to, verdict.refused) for verdict in verdicts]
         missing = [verdict.item.id for verdict in verdicts if applied.of(verdict) is None]
         found = await self._database.fetch("unsettled", {"ids": missing}) if missing else []
-        present = {row.id: (row.token, row.state) for row in found}
+        present = {row.id: row for row in found}
         return [_receipt(verdict, applied.of(verdict), present) for verdict in verdicts]
 
 
@@ -283,7 +318,7 @@ def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
     return [*parts, verdicts[start:]]
 
 
-def _size(done: Done | None) -> int:
+def _size(done: Product | None) -> int:
     """About how many characters are written, of what may be large."""
     if done is None or not done.carries_data:
         return 0
@@ -321,7 +356,7 @@ def _names_kinds(verdict: Verdict) -> bool:
 
 def _shared(verdict: Verdict) -> tuple[object, ...]:
     """What two verdicts must have in common to go the same way."""
-    item, path, attempt, reason, delay, _, done, released, _, alone, _ = verdict
+    item, path, attempt, reason, delay, _, done, released, _, alone, _, _ = verdict
     content = done.content_hash if done is not None else None
     return item.token, item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
 
@@ -352,6 +387,7 @@ async def _keep_failures(connection: Connection, moved: Sequence[tuple[Verdict, 
 
 
 def _succeeded(verdict: Verdict) -> bool:
+    """Whether the stage, or a step of it, succeeded."""
     return verdict.error is None and not verdict.released
 
 
@@ -364,11 +400,14 @@ def _status(verdict: Verdict) -> Settled:
     return Settled.APPLIED if verdict.refused is None else Settled.REFUSED
 
 
-def _receipt(verdict: Verdict, moved: Moved | None, present: dict[int, tuple[int | None, str]]) -> Receipt:
+def _receipt(verdict: Verdict, moved: Moved | None, present: Mapping[int, Any]) -> Receipt:
     item = verdict.item
     if moved is not None:
         return Receipt(item, _status(verdict), moved.final, verdict.refused)
-    token, state = present.get(item.id, (None, ""))
-    if token == item.token and state != item.state:
-        return Receipt(item, Settled.ALREADY, state)
-    return Receipt(item, Settled.LOST, state or None, f"{item} is no longer held under token {item.token}")
+    found = present.get(item.id)
+    if found is not None and found.token == item.token:
+        applied = found.steps > item.steps if verdict.stays else found.state != item.state
+        if applied:
+            return Receipt(item, Settled.ALREADY, found.state)
+    state = found.state if found is not None else None
+    return Receipt(item, Settled.LOST, state, f"{item} is no longer held under token {item.token}")

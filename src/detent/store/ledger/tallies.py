@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from detent.lifecycle import Event, Trouble
 from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
+from detent.store.ledger.leases import WaysOut, ways_out
 
 LOCK = 0x0DE7E27_04
 MANY = 200
@@ -111,17 +111,9 @@ def _resting(kinds: Sequence[Kind]) -> dict[str, object]:
 def _working(kinds: Sequence[Kind]) -> dict[str, object]:
     """The states of each kind in which a worker has the item, and the ways out of them."""
     lines = [(kind.id, state, kind.lifecycle) for kind in kinds for state in sorted(kind.lifecycle.working)]
-    backs = [lifecycle.path(state, Event.BACK) for _, state, lifecycle in lines]
-    died = Trouble.DIED.value
-    return {
-        "kinds": [number for number, _, _ in lines],
-        "states": [state for _, state, _ in lines],
-        "back_vias": [back.via for back in backs],
-        "back_tos": [back.to for back in backs],
-        "back_agains": [lifecycle.anew(back.to) for (_, _, lifecycle), back in zip(lines, backs, strict=True)],
-        "fail_tos": [lifecycle.path(state, Event.FAIL).to for _, state, lifecycle in lines],
-        "fail_kinds": [lifecycle.failure_kind(state, died) for _, state, lifecycle in lines],
-    }
+    ways = [ways_out(lifecycle, state) for _, state, lifecycle in lines]
+    columns = {f"{name}s": [getattr(way, name) for way in ways] for name in WaysOut._fields}
+    return {"kinds": [number for number, _, _ in lines], "states": [state for _, state, _ in lines], **columns}
 
 
 def _misplaced(row: Any) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from detent.errors import IllegalMove, Unstorable
-from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Retry, Skipped
+from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Product, Retry, Skipped, Step
 from detent.lifecycle import Again, Event, GiveUp, Lifecycle, Path, RetryPolicy, Trouble, decide
 from detent.store.values import check_outcome, printable
 
@@ -24,7 +24,8 @@ class Verdict(NamedTuple):
     """One line of settling: the item, its way, and what is written with it.
 
     `refused` says why an outcome could not be taken as it was; the item then fails with that reason. `alone`:
-    the next attempt is made with nothing beside the item. `skipped`: there is nothing to do for it.
+    the next attempt is made with nothing beside the item. `skipped`: there is nothing to do for it. `stays`: it was
+    a step, and the item stays under its lease, with its attempts counted anew.
     """
 
     item: Item
@@ -33,15 +34,16 @@ class Verdict(NamedTuple):
     reason: str | None = None
     delay_seconds: float | None = None
     error: Error | None = None
-    done: Done | None = None
+    done: Product | None = None
     released: bool = False
     refused: str | None = None
     alone: bool = False
     skipped: bool = False
+    stays: bool = False
 
 
 def judge(
-    item: Item, outcome: Outcome, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
+    item: Item, outcome: Outcome | Step, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
 ) -> Verdict:
     """The verdict on an outcome. One that cannot be stored, or asks for an illegal move, fails its item."""
     try:
@@ -56,24 +58,45 @@ def judge(
 
 
 def _verdict(
-    item: Item, outcome: Outcome, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
+    item: Item, outcome: Outcome | Step, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
 ) -> Verdict:
     match outcome:
         case Done():
-            path = lifecycle.path(item.state, Event.DONE, outcome.to, item=item)
+            path = _way_out(item, outcome.to, lifecycle)
             return Verdict(item, path, 0, outcome.note, None, None, outcome if _writes(outcome) else None)
+        case Step():
+            path = _way_on(item, outcome.to, lifecycle)
+            return Verdict(item, path, 1, outcome.note, done=outcome, stays=True)
         case Retry():
             return _retry(item, outcome, lifecycle, policy, jitter())
         case Failed():
             left = Done(content_hash=outcome.content_hash, emptied=outcome.emptied)
-            verdict = failed(item, lifecycle, outcome.trouble, outcome.reason)
+            verdict = failed(item, lifecycle, outcome.trouble, outcome.reason, outcome.to)
             return verdict._replace(done=left if _writes(left) else None)
         case Skipped():
             path = lifecycle.path(item.state, Event.SKIP, item=item)
             return Verdict(item, path, 0, reason=printable(outcome.reason), skipped=True)
 
 
-def _writes(done: Done) -> bool:
+def _way_out(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle) -> Path:
+    if to is None or isinstance(to, str):
+        return lifecycle.path(item.state, Event.DONE, to, item=item)
+    path = lifecycle.along(item.state, to, item=item)
+    if path.to in lifecycle.working:
+        raise IllegalMove(item, item.state, path.to, lifecycle.name)
+    return path
+
+
+def _way_on(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle) -> Path:
+    if to is None or isinstance(to, str):
+        return lifecycle.phases(item.state, to, item=item)
+    path = lifecycle.along(item.state, to, item=item)
+    if path.to not in lifecycle.working:
+        raise IllegalMove(item, item.state, path.to, lifecycle.name)
+    return path
+
+
+def _writes(done: Product) -> bool:
     return done.content_hash is not None or done.carries_data
 
 
@@ -84,8 +107,8 @@ def released(item: Item, lifecycle: Lifecycle, reason: str, delay_seconds: float
     return Verdict(item, path, attempt, printable(reason), delay_seconds, released=True, alone=item.alone)
 
 
-def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str) -> Verdict:
-    path = lifecycle.path(item.state, Event.FAIL, item=item)
+def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str, to: str | None = None) -> Verdict:
+    path = lifecycle.path(item.state, Event.FAIL, to, item=item)
     error = Error(lifecycle.failure_kind(item.state, trouble.value), trouble.value, printable(reason))
     return Verdict(item, path, item.attempt, reason=error.message, error=error)
 

@@ -190,7 +190,8 @@ END $$;
 -- The moves that rescue makes are kept here as data, because the rescuer may be a program that does not
 -- know the lifecycle; `back_again` is where an item goes whose content changed. `suspect`: its one item is to
 -- be tried with nothing beside it; `alone`: it is, so that a worker that dies now dies of it. `open` counts the
--- items not settled yet; the lease goes with the last of them.
+-- items not settled yet; the lease goes with the last of them. `steps` counts the commits in the middle of the work on
+-- the one item of a lease; the first of them tells the claim to the journal.
 CREATE TABLE lease (
     token        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner        text NOT NULL,
@@ -208,7 +209,9 @@ CREATE TABLE lease (
     suspect      boolean NOT NULL,
     alone        boolean NOT NULL,
     open         integer NOT NULL,
-    items        bigint[] NOT NULL
+    items        bigint[] NOT NULL,
+    steps        integer NOT NULL DEFAULT 0,
+    stepped_at   timestamptz
 ) WITH (fillfactor = 50);
 ALTER TABLE lease ALTER items SET STORAGE EXTERNAL;
 
@@ -240,7 +243,7 @@ FROM journal
 UNION ALL
 SELECT item.id, 9223372036854775807, 1, lease.claimed_at, lease.waited, lease.state, item.attempt, item.token,
        NULL, lease.owner, NULL
-FROM item JOIN lease ON lease.token = item.token AND lease.state = item.state;
+FROM item JOIN lease ON lease.token = item.token AND lease.state = item.state AND lease.steps = 0;
 COMMENT ON VIEW move IS 'Every move of every item. Those of one item are in the order of id and part.';
 
 CREATE TABLE tally (

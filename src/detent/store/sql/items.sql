@@ -130,7 +130,7 @@ WITH seized AS MATERIALIZED (
 told AS (
     INSERT INTO journal (item_id, at, token, attempt, from_state, to_state, owner)
     SELECT item.id, lease.claimed_at, lease.token, item.attempt, lease.waited, lease.state, lease.owner
-    FROM item JOIN lease ON lease.token = item.token WHERE item.id = ANY (%(ids)s::bigint[])
+    FROM item JOIN lease ON lease.token = item.token AND lease.steps = 0 WHERE item.id = ANY (%(ids)s::bigint[])
 ),
 closed AS (
     DELETE FROM lease USING seized WHERE lease.token = seized.token AND lease.open <= seized.count

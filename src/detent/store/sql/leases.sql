@@ -104,19 +104,19 @@ RETURNING token;
 -- locked first: see rule 1 of the schema. If somebody settled under the lease after this statement's snapshot was
 -- taken, it is `behind` and moves nothing: it would wait for items that are no longer its own, against the order of
 -- locks. The next try in the same transaction sees everything, since the leases are locked by then.
--- Items that go the same way are a slice of `ids`. The answer counts what was moved and names what did not go as
+-- Items that go the same way are a slice of `ids`; `via` has the states on the way, with spaces between. The answer counts what was moved and names what did not go as
 -- asked; if anything was not moved, it names all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
-    SELECT token, claimed_at, waited, owner, open FROM lease
-    WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
+    SELECT token, coalesce(stepped_at, claimed_at) AS began, CASE WHEN steps = 0 THEN waited END AS waited, owner, open
+    FROM lease WHERE token = ANY (%(leases)s::bigint[]) ORDER BY token FOR UPDATE
 ),
 behind AS MATERIALIZED (
     SELECT FROM lease AS seen LEFT JOIN held ON held.token = seen.token
     WHERE seen.token = ANY (%(leases)s::bigint[]) AND held.open IS DISTINCT FROM seen.open
 ),
 way AS MATERIALIZED (
-    SELECT moment.now, held.claimed_at, held.waited, held.owner, line.*
+    SELECT moment.now, held.began, held.waited, held.owner, line.*
     FROM moment CROSS JOIN unnest(%(token)s::bigint[], %(first)s::integer[], %(last)s::integer[], %(state)s::text[],
                 %(via)s::text[], %(to)s::text[], %(again)s::text[], %(tried)s::smallint[],
                 %(attempt)s::smallint[], %(delay)s::float8[], %(hash)s::text[], %(reason)s::text[],
@@ -142,24 +142,26 @@ moved AS (
       AND item.token = way.token AND item.state = way.state
     RETURNING item.id, item.kind_id, item.priority, item.not_before, item.state AS final,
               item.attempt AS counted, way.attempt AS asked, way.token, way.state, way.via, way."to",
-              way.claimed_at, way.waited, way.owner, way.reason, way.alone, way.tried AS attempt
+              way.began, way.waited, way.owner, way.reason, way.alone, way.tried AS attempt
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
     SELECT kind_id, final, not_before, priority, id, alone FROM moved
 ),
 step AS (
-    SELECT 1 AS number, id, claimed_at, token, attempt, waited, state AS from_state, coalesce(via, "to") AS to_state,
-           owner, reason FROM moved
+    SELECT 1 AS number, id, began, token, attempt, waited, state AS from_state,
+           coalesce(split_part(via, ' ', 1), "to") AS to_state, owner, reason FROM moved
     UNION ALL
-    SELECT 2, id, NULL, token, attempt, NULL, via, "to", owner, reason FROM moved WHERE via IS NOT NULL
+    SELECT 1 + hop, id, NULL, token, attempt, NULL, passed[hop], passed[hop + 1], owner, reason
+    FROM (SELECT moved.*, string_to_array(via, ' ') || "to" AS passed FROM moved WHERE via IS NOT NULL) AS far
+    CROSS JOIN LATERAL generate_series(1, cardinality(passed) - 1) AS hop
     UNION ALL
-    SELECT 3, id, NULL, token, attempt, NULL, "to", final, owner, 'changed while being worked on'
+    SELECT 32767, id, NULL, token, attempt, NULL, "to", final, owner, 'changed while being worked on'
     FROM moved WHERE final <> "to"
 ),
 journaled AS (
     INSERT INTO journal (item_id, at, began, token, attempt, waited, from_state, to_state, owner, reason)
-    SELECT step.id, moment.now, step.claimed_at, step.token, step.attempt, step.waited, step.from_state, step.to_state,
+    SELECT step.id, moment.now, step.began, step.token, step.attempt, step.waited, step.from_state, step.to_state,
            step.owner, step.reason
     FROM step CROSS JOIN moment ORDER BY step.number
 ),
@@ -185,9 +187,66 @@ SELECT answer.*, moved.id, moved.final, moved.counted
 FROM (SELECT EXISTS (SELECT FROM behind) AS behind, coalesce(sum(count), 0) AS moved FROM counted) AS answer
 LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR moved.counted <> moved.asked;
 
+-- name: step
+-- Commits a step in the middle of work on items, each the only one of its lease: it stays there, in the state that the
+-- step leads to, with its attempts counted anew. The lease keeps the ways out of that state, and how many steps there
+-- were, so that a step which is sent again is not made again.
+WITH moment AS MATERIALIZED (SELECT clock() AS now),
+held AS MATERIALIZED (
+    SELECT token, coalesce(stepped_at, claimed_at) AS began, CASE WHEN steps = 0 THEN waited END AS waited, owner, steps
+    FROM lease WHERE token = ANY (%(tokens)s::bigint[]) ORDER BY token FOR UPDATE
+),
+line AS MATERIALIZED (
+    SELECT moment.now, held.began, held.waited, held.owner, asked.*
+    FROM moment CROSS JOIN unnest(
+             %(tokens)s::bigint[], %(steps)s::integer[], %(ids)s::bigint[], %(states)s::text[], %(vias)s::text[],
+             %(tos)s::text[], %(tried)s::smallint[], %(hashes)s::text[], %(notes)s::text[], %(back_vias)s::text[],
+             %(back_tos)s::text[], %(back_agains)s::text[], %(fail_tos)s::text[], %(fail_kinds)s::text[])
+         AS asked (token, step, id, state, via, "to", tried, hash, note, back_via, back_to, back_again, fail_to,
+                   fail_kind)
+    JOIN held ON held.token = asked.token AND held.steps = asked.step
+),
+moved AS (
+    UPDATE item SET
+        state = line."to",
+        since = CASE WHEN line.via IS NULL AND line.state = line."to" THEN item.since ELSE line.now END,
+        attempt = 1,
+        content_hash = CASE WHEN changed AND content_hash IS NOT NULL THEN content_hash
+                            ELSE coalesce(line.hash, content_hash) END
+    FROM line
+    WHERE item.id = line.id AND item.token = line.token AND item.state = line.state
+    RETURNING item.kind_id, line.*
+),
+kept AS (
+    UPDATE lease SET state = moved."to", back_via = moved.back_via, back_to = moved.back_to,
+                     back_again = moved.back_again, fail_to = moved.fail_to, fail_kind = moved.fail_kind,
+                     suspect = false, alone = false, steps = steps + 1, stepped_at = moved.now
+    FROM moved WHERE lease.token = moved.token
+),
+journaled AS (
+    INSERT INTO journal (item_id, at, began, token, attempt, waited, from_state, to_state, owner, reason)
+    SELECT far.id, far.now, CASE WHEN hop = 1 THEN far.began END, far.token, far.tried,
+           CASE WHEN hop = 1 THEN far.waited END, passed[hop], passed[hop + 1], far.owner,
+           CASE WHEN hop = cardinality(passed) - 1 THEN far.note END
+    FROM (
+        SELECT moved.*, ARRAY[state] || string_to_array(coalesce(via, ''), ' ') || "to" AS passed FROM moved
+    ) AS far
+    CROSS JOIN LATERAL generate_series(1, cardinality(passed) - 1) AS hop
+    ORDER BY far.id, hop
+),
+tallied AS (
+    INSERT INTO tally (kind_id, state, count)
+    SELECT kind_id, state, sum(count) FROM (
+        SELECT kind_id, state, -1 AS count FROM moved
+        UNION ALL SELECT kind_id, "to", 1 FROM moved
+    ) AS change GROUP BY kind_id, state HAVING sum(count) <> 0
+)
+SELECT id FROM moved;
+
 -- name: unsettled
--- What became of items that `settle` did not move.
-SELECT id, token, state FROM item WHERE id = ANY (%(ids)s::bigint[]);
+-- What became of items that `settle` or `step` did not move.
+SELECT item.id, item.token, item.state, coalesce(lease.steps, 0) AS steps
+FROM item LEFT JOIN lease ON lease.token = item.token WHERE item.id = ANY (%(ids)s::bigint[]);
 
 -- name: begin_alone
 -- The one item of a lease is worked on from now on with nothing beside it.
@@ -238,7 +297,8 @@ moved AS (
     WHERE item.id = input.item_id
     RETURNING item.id, item.kind_id, item.priority, item.state AS final, item.attempt AS counted, input.tried,
               input.anew, input.token, input.waited, input.state, input.back_via, input.back_to, input.fail_to,
-              input.fail_kind, input.owner, input.claimed_at, input.max_attempts, input.reason
+              input.fail_kind, input.owner, input.claimed_at, input.steps, input.stepped_at, input.max_attempts,
+              input.reason
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
@@ -257,9 +317,9 @@ failed AS (
 forgotten AS (DELETE FROM failure USING moved WHERE failure.item_id = moved.id AND moved.anew),
 step AS (
     SELECT 0 AS number, id, claimed_at AS at, NULL::timestamptz AS began, token, tried, waited AS from_state,
-           state AS to_state, owner, NULL AS reason FROM moved
+           state AS to_state, owner, NULL AS reason FROM moved WHERE steps = 0
     UNION ALL
-    SELECT 1, id, moment.now, claimed_at, token, tried, state,
+    SELECT 1, id, moment.now, coalesce(stepped_at, claimed_at), token, tried, state,
            CASE WHEN final = fail_to THEN fail_to ELSE coalesce(back_via, back_to) END, %(owner)s, reason
     FROM moved CROSS JOIN moment
     UNION ALL
@@ -285,6 +345,7 @@ SELECT id, final, token FROM moved;
 -- name: held_items
 -- The items that are held under one token.
 SELECT item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash, lease.state,
+       lease.steps,
        lease.suspect AS alone, EXISTS (SELECT FROM failure WHERE failure.item_id = item.id) AS put_off,
        checkpoint.data AS checkpoint
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
