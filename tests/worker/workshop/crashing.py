@@ -93,6 +93,7 @@ async def work(store: Store, owner: str, board: Board) -> None:
         setattr(Tending, verb, nothing)
     await declare(store, [LIBRARY])
     await store.add("library", "Page", PAGES)
+    await store.add("library", "Feed", ["feed"])
     await Worker(store, [LIBRARY], SETTINGS, owner=owner, board=board).run(until_idle=True)
 
 

@@ -1,11 +1,14 @@
 """A library, whose whole life uses everything that settling writes.
 
 Pages, `page 00` and so on, are parsed, linked and embedded; sections are found in them and only embedded. One page
-is lost, one fails at first, one section is too short, and the last page refers to one that does not exist.
+is lost, one fails at first, one section is too short, and the last page refers to one that does not exist. A feed is
+crawled in three steps, each of which finds a section.
 """
 
-from detent import Done, Embedding, Handler, Item, NewItem, Node, Outcome, Reference, Skipped, Source
-from detent.lifecycle import NODE
+from collections.abc import AsyncIterator
+
+from detent import Done, Embedding, Handler, Item, NewItem, Node, Outcome, Reference, Skipped, Source, Step
+from detent.lifecycle import CRAWL, NODE
 
 LOST, FLAKY, SHORT = "page 03", "page 05", "page 02#1"
 
@@ -40,10 +43,23 @@ def _embedded(item: Item) -> Outcome:
     return Done(note="embedded", embedding=Embedding("workshop", "small", f"hash of {item.key}"))
 
 
+async def crawl(item: Item) -> AsyncIterator[Step | Done]:
+    for page in range((item.checkpoint or {}).get("page", 0) + 1, 4):
+        found = NewItem(f"{item.key}#{page}", "Section", state="linked")
+        yield Step(Node(item.key, f"{page} pages."), found=[found], checkpoint={"page": page}, note=f"page {page}")
+    yield Done(content_hash=f"hash of {item.key}")
+
+
 SOURCES = [
     Source(
         "library",
-        {"Page": NODE, "Section": NODE},
-        [Handler("parsing", parse, label="Page"), Handler("linking", link), Handler("embedding", embed, batch=True)],
+        {"Page": NODE, "Section": NODE, "Feed": CRAWL},
+        [
+            Handler("parsing", parse, label="Page"),
+            Handler("linking", link),
+            Handler("embedding", embed, batch=True),
+            Handler("running", crawl),
+            Handler("fetching", crawl),
+        ],
     )
 ]
