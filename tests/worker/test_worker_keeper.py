@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from detent import Done, Handler, Item, Lifecycle, Node, Outcome, Source
+from detent import Done, Handler, Item, Lifecycle, Node, Outcome, Source, Step
 from detent.configuration import load
 from detent.errors import DatabaseAway
-from detent.lifecycle import RetryPolicy
+from detent.lifecycle import CRAWL, RetryPolicy
 from detent.store import Stage, Store
 from detent.worker.board import Board, make_descriptor
-from detent.worker.duty import place
+from detent.worker.duty import declare, duties, place, policies
 from detent.worker.keeper import DEAD_SECONDS, OWNER, RESCUE_SECONDS, Keeper, Ward
 from detent.worker.names import is_dead, worker_name
 
@@ -211,6 +211,24 @@ async def test_the_keeper_gives_up_each_attempt_that_is_over_its_limit(bench: Be
     trouble, message = (await bench.errors())["slow"]
     assert trouble == "timeout"
     assert message == "The handler was over its time limit and did not answer (2 of 2 attempts failed)"
+
+
+async def test_the_keeper_gives_up_a_step_by_the_policy_of_the_stage_that_it_belongs_to(bench: Bench) -> None:
+    async def crawl(item: Item) -> AsyncIterator[Step]:
+        yield Step()
+
+    source = Source("laws", {"Crawl": CRAWL}, [Handler("running", crawl, max_attempts=1)])
+    await bench.add(source, "acts", label="Crawl")
+    patience = policies(duties([source], await declare(bench.store, [source]), bench.settings()))
+    clock, board = Clock(), Board(make_descriptor())
+    [item] = await bench.store.claim(Stage(CRAWL, "idle"), owner="worker")
+    await bench.store.settle([(item, Step())])
+    board.hold(item.token)
+    board.begin([(item.token, item.id)], clock.now - 10)
+    ward = Ward("worker", os.getpid(), board, patience)
+    await Keeper(bench.store, lease_seconds=300, clock=clock).give_up_overdue(ward)
+    assert await bench.states() == {"acts": "error"}
+    assert (await bench.moves("acts"))[-1] == ("saving", "error")
 
 
 async def test_a_handler_that_has_ended_is_not_over_its_limit_while_its_outcome_waits_to_be_written(

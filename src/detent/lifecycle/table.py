@@ -108,6 +108,10 @@ class Lifecycle:
         """The states in which work has failed for good."""
         return self._targets(Event.FAIL)
 
+    def reached(self, state: str) -> frozenset[str]:
+        """The phases that work in this state may go on to, with the state itself."""
+        return _reached({state}, [move for move in self.moves if move.event is Event.STEP])
+
     def claimed(self, state: str) -> str:
         """The working state that a claim leads to from a waiting one."""
         return self.path(state, Event.CLAIM).to

@@ -111,9 +111,14 @@ def _embedding_of(source: Source, embedder: Embedder) -> list[Handler]:
 
 def policies(all_duties: Sequence[Duty]) -> dict[str, RetryPolicy]:
     """How patient each duty is, by the places it serves: for a keeper, which knows no handlers."""
-    return {
-        place(kind.source, kind.label, duty.stage.working): duty.policy for duty in all_duties for kind in duty.kinds
-    }
+    found: dict[str, RetryPolicy] = {}
+    for duty in all_duties:
+        for kind in duty.kinds:
+            for state in duty.stage.lifecycle.reached(duty.stage.working):
+                found.setdefault(place(kind.source, kind.label, state), duty.policy)
+    for duty in all_duties:  # a stage's own policy goes before that of one whose steps lead there
+        found |= {place(kind.source, kind.label, duty.stage.working): duty.policy for kind in duty.kinds}
+    return found
 
 
 def place(source: str, label: str, state: str) -> str:
