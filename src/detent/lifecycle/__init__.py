@@ -8,7 +8,7 @@ error and an attempt come in as values, and a decision goes out as a value.
 
 from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, SIMPLE, TOPIC, crawl
 from detent.lifecycle.diagram import document, mermaid
-from detent.lifecycle.retry import Again, Decision, GiveUp, RetryPolicy, decide, retry_after_seconds
+from detent.lifecycle.retry import Again, Decision, Fate, GiveUp, RetryPolicy, after_death, decide, retry_after_seconds
 from detent.lifecycle.table import Event, Lifecycle, Move, Path
 from detent.lifecycle.trouble import Trouble, classify
 
@@ -23,12 +23,14 @@ __all__ = [
     "Again",
     "Decision",
     "Event",
+    "Fate",
     "GiveUp",
     "Lifecycle",
     "Move",
     "Path",
     "RetryPolicy",
     "Trouble",
+    "after_death",
     "classify",
     "crawl",
     "decide",

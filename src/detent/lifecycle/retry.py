@@ -61,6 +61,28 @@ def decide(
     return Again(max(delay, min(retry_after or 0.0, LONGEST_WAIT_SECONDS)))
 
 
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of an item whose worker died: it fails, or waits again with so many attempts counted. `alone`: its
+    next attempt is made with nothing beside it."""
+
+    fails: bool
+    attempt: int
+    alone: bool
+
+
+def after_death(attempt: int, max_attempts: int, *, met_alone: bool, changed: bool, alone: bool = True) -> Fate:
+    """Decide after an item's worker died in the given attempt.
+
+    An attempt that was not made alone is never the last, so that no item fails for a neighbour's sake. What changed
+    meanwhile begins anew, with its attempts forgiven. What waits again is tried alone: with `alone` at once, otherwise
+    when its next attempt is the last.
+    """
+    counted = 0 if changed else attempt if met_alone else min(attempt, max_attempts - 1)
+    fails = not changed and isinstance(decide(Trouble.DIED, counted, RetryPolicy(max_attempts)), GiveUp)
+    return Fate(fails, counted, not fails and (alone or counted + 1 >= max_attempts))
+
+
 def retry_after_seconds(header: str | None, now: datetime) -> float | None:
     """Seconds named by a `Retry-After` header (a number or an HTTP date), or None if it names none."""
     text = (header or "").strip()

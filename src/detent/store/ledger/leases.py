@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from detent.knowledge import Item
-from detent.lifecycle import Event, Lifecycle, Trouble
-from detent.store.database import Database, fetch
+from detent.lifecycle import Event, Lifecycle, Trouble, after_death
+from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
 
 _FROM_THE_BEGINNING = (-(2**31), -1)
@@ -147,9 +147,7 @@ class Leases:
             async with self._database.transaction() as connection:
                 await fetch(connection, "join_movers")
                 locked = await fetch(connection, "lock_overdue", asked | {"limit": _LEASES_AT_ONCE})
-                parameters = {"owner": owner, "tokens": [row.token for row in locked], "alone": alone}
-                rows = await fetch(connection, "rescue", parameters)
-            went |= {row.id: row.final for row in rows}
+                went |= await take_back(connection, [row.token for row in locked], owner=owner, alone=alone)
             if len(locked) < _LEASES_AT_ONCE:  # the rest, if any, is being taken by somebody else
                 break
         return went
@@ -187,6 +185,30 @@ def ways_out(lifecycle: Lifecycle, working: str) -> WaysOut:
         lifecycle.path(working, Event.FAIL).to,
         lifecycle.failure_kind(working, Trouble.DIED.value),
     )
+
+
+async def take_back(connection: Connection, tokens: list[int], *, owner: str, alone: bool) -> dict[int, str]:
+    """Take the items of these leases, which the caller has locked, from a worker that died; returns where each went."""
+    held = await fetch(connection, "attempts_held", {"tokens": tokens})
+    cases = [
+        (row.max_attempts, row.attempt, met_alone, changed)
+        for row in held
+        for met_alone in (False, True)
+        for changed in (False, True)
+    ]
+    fates = [after_death(tried, most, met_alone=met, changed=anew, alone=alone) for most, tried, met, anew in cases]
+    rescued = {
+        "owner": owner,
+        "tokens": tokens,
+        "max_attempts": [most for most, _, _, _ in cases],
+        "tried": [tried for _, tried, _, _ in cases],
+        "met_alone": [met_alone for _, _, met_alone, _ in cases],
+        "changed": [changed for _, _, _, changed in cases],
+        "fails": [fate.fails for fate in fates],
+        "attempts": [fate.attempt for fate in fates],
+        "alone": [fate.alone for fate in fates],
+    }
+    return {row.id: row.final for row in await fetch(connection, "rescue", rescued)}
 
 
 def stage_parameters(stage: Stage) -> dict[str, object]:

@@ -16,7 +16,7 @@ from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.bounds import Boundaries
 from detent.store.ledger.items import Items, move_held
 from detent.store.ledger.kinds import Kind, Kinds
-from detent.store.ledger.leases import Stage, leased, stage_parameters
+from detent.store.ledger.leases import Stage, leased, stage_parameters, take_back
 from detent.store.ledger.settling import Receipt, Settling
 from detent.store.ledger.verdict import Verdict, failed
 from detent.store.values import check_key, check_text
@@ -187,9 +187,7 @@ class Steering:
             async with self._database.transaction() as connection:
                 await fetch(connection, "join_movers")
                 tokens = [row.token for row in await fetch(connection, "lock_stale", wanted)]
-                named = {"owner": owner, "tokens": tokens, "alone": alone}
-                rows = await fetch(connection, "rescue", named) if tokens else []
-            went |= {row.id: row.final for row in rows}
+                went |= await take_back(connection, tokens, owner=owner, alone=alone)
             if len(tokens) < _AT_ONCE:
                 return went
 

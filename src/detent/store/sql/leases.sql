@@ -262,49 +262,60 @@ SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY 
 SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY (%(tokens)s::bigint[])
 ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
 
+-- name: attempts_held
+-- The attempts that items are at which are held under these leases, and how many each may have: the cases of which
+-- `rescue` is told what becomes of them.
+SELECT DISTINCT lease.max_attempts, item.attempt
+FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
+JOIN item ON item.id = entry.item_id AND item.token = lease.token
+WHERE lease.token = ANY (%(tokens)s::bigint[]);
+
 -- name: rescue
--- Takes work back from leases that the caller has locked: to where it waited, or to failure if this was the
--- last attempt and was made alone; made beside others that its worker had begun, the last attempt does not
--- count, so that none fails for a neighbour's sake. What waits again is to be tried alone: with `alone` at once,
--- else when its next attempt is the last. What changed meanwhile goes round again, with its attempts forgiven.
+-- Takes work back from leases that the caller has locked: to where it waited, or to failure. Which of them, how many
+-- attempts are counted and whether the next is made alone is said for each case: so many attempts of so many made, met
+-- alone or beside others that its worker had begun, changed meanwhile or not. What changed goes round again.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
+fate AS MATERIALIZED (
+    SELECT line.* FROM unnest(%(max_attempts)s::smallint[], %(tried)s::smallint[], %(met_alone)s::boolean[],
+                %(changed)s::boolean[], %(fails)s::boolean[], %(attempts)s::smallint[], %(alone)s::boolean[])
+         AS line (max_attempts, tried, met_alone, anew, fails, counted, apart)
+),
 expired AS MATERIALIZED (DELETE FROM lease WHERE token = ANY (%(tokens)s::bigint[]) RETURNING *),
-input AS MATERIALIZED (
-    SELECT expired.*, item.id AS item_id, item.attempt AS tried, item.changed AS anew,
+lost AS MATERIALIZED (
+    SELECT expired.*,
            expired.alone AND NOT EXISTS (
                SELECT FROM lease AS beside
                WHERE beside.owner = expired.owner AND beside.token <> expired.token
                  AND (beside.alone OR NOT beside.suspect)
-           ) AS met_alone,
+           ) AS met_alone
+    FROM expired
+),
+input AS MATERIALIZED (
+    SELECT lost.*, item.id AS item_id, fate.tried, fate.anew, fate.fails, fate.counted, fate.apart,
            format('worker %%s died or lost its lease while it held the item (attempt %%s of %%s)',
-                  expired.owner, item.attempt, expired.max_attempts) AS reason
-    FROM expired CROSS JOIN LATERAL unnest(expired.items) AS entry (item_id)
-    JOIN item ON item.id = entry.item_id AND item.token = expired.token AND item.state = expired.state
+                  lost.owner, item.attempt, lost.max_attempts) AS reason
+    FROM lost CROSS JOIN LATERAL unnest(lost.items) AS entry (item_id)
+    JOIN item ON item.id = entry.item_id AND item.token = lost.token AND item.state = lost.state
+    JOIN fate ON fate.max_attempts = lost.max_attempts AND fate.tried = item.attempt
+             AND fate.met_alone = lost.met_alone AND fate.anew = item.changed
 ),
 moved AS (
     UPDATE item SET
-        state = CASE WHEN input.anew THEN input.back_again
-                     WHEN input.met_alone AND attempt >= input.max_attempts THEN input.fail_to
-                     ELSE input.back_to END,
+        state = CASE WHEN input.fails THEN input.fail_to WHEN input.anew THEN input.back_again ELSE input.back_to END,
         since = moment.now,
         not_before = '-infinity',
-        attempt = CASE WHEN input.anew THEN 0
-                       WHEN input.met_alone THEN attempt
-                       ELSE least(attempt, input.max_attempts - 1) END,
+        attempt = input.counted,
         token = NULL,
         changed = false
     FROM input CROSS JOIN moment
     WHERE item.id = input.item_id
-    RETURNING item.id, item.kind_id, item.priority, item.state AS final, item.attempt AS counted, input.tried,
-              input.anew, input.token, input.waited, input.state, input.back_via, input.back_to, input.fail_to,
-              input.fail_kind, input.owner, input.claimed_at, input.steps, input.stepped_at, input.max_attempts,
-              input.reason
+    RETURNING item.id, item.kind_id, item.priority, item.state AS final, input.tried, input.anew, input.fails,
+              input.apart, input.token, input.waited, input.state, input.back_via, input.back_to, input.fail_to,
+              input.fail_kind, input.owner, input.claimed_at, input.steps, input.stepped_at, input.reason
 ),
 placed AS (
     INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
-    SELECT kind_id, final, '-infinity', priority, id,
-           final <> fail_to AND (%(alone)s OR counted + 1 >= max_attempts)
-    FROM moved
+    SELECT kind_id, final, '-infinity', priority, id, apart FROM moved
 ),
 failed AS (
     INSERT INTO failure (item_id, kind, trouble, state, message, at)
@@ -320,14 +331,14 @@ step AS (
            state AS to_state, owner, NULL AS reason FROM moved WHERE steps = 0
     UNION ALL
     SELECT 1, id, moment.now, coalesce(stepped_at, claimed_at), token, tried, state,
-           CASE WHEN final = fail_to THEN fail_to ELSE coalesce(back_via, back_to) END, %(owner)s, reason
+           CASE WHEN fails THEN fail_to ELSE coalesce(back_via, back_to) END, %(owner)s, reason
     FROM moved CROSS JOIN moment
     UNION ALL
     SELECT 2, id, moment.now, NULL, token, tried, back_via, back_to, %(owner)s, reason
-    FROM moved CROSS JOIN moment WHERE final <> fail_to AND back_via IS NOT NULL
+    FROM moved CROSS JOIN moment WHERE NOT fails AND back_via IS NOT NULL
     UNION ALL
     SELECT 3, id, moment.now, NULL, token, tried, back_to, final, %(owner)s, 'changed while being worked on'
-    FROM moved CROSS JOIN moment WHERE final NOT IN (fail_to, back_to)
+    FROM moved CROSS JOIN moment WHERE NOT fails AND final <> back_to
 ),
 journaled AS (
     INSERT INTO journal (item_id, at, began, token, attempt, from_state, to_state, owner, reason)
