@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from detent.errors import SourceConflict, UnknownName, Unstorable
 from detent.lifecycle import ARTICLE, NODE, TOPIC, Lifecycle
 from detent.store import Stage, Store
+from detent.store.ledger import kinds
 from detent.store.ledger.kinds import unknown
 
 SMALL = [("new", "claim", "busy"), ("busy", "done", "old"), ("busy", "back", "new"), ("busy", "fail", "bad")]
@@ -51,6 +53,31 @@ async def test_a_changed_lifecycle_replaces_the_one_kept_also_for_those_who_read
     await store.declare("s", "L", richer)
     async with Store(database) as other:
         assert (await other.kinds.get("s", "L")).lifecycle == richer
+
+
+async def test_a_lifecycle_is_built_once_and_again_when_the_database_has_another(
+    database: str, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(**definition: Any) -> Lifecycle:
+        built.append(definition["name"])
+        return Lifecycle(**definition)
+
+    monkeypatch.setattr(kinds, "Lifecycle", build)
+    await store.declare("wiki", "Article", ARTICLE)
+    await store.declare("s", "L", small())
+    await store.kinds.select()
+    built.clear()
+    for _ in range(3):
+        await store.kinds.select()
+    assert built == []
+    richer = small(*SMALL, ("bad", "retry", "new"))
+    async with Store(database) as other:
+        await other.declare("s", "L", richer)
+        built.clear()
+    [article, changed] = sorted(await store.kinds.select(), key=lambda kind: kind.label)
+    assert (article.lifecycle, changed.lifecycle, built) == (ARTICLE, richer, ["small"])
 
 
 async def test_a_changed_lifecycle_that_lacks_the_state_of_items_is_refused(store: Store) -> None:

@@ -36,13 +36,15 @@ class Kind:
 
 
 class Kinds:
-    """The kinds and lifecycles of a database, read once and again when something unknown is asked for."""
+    """The kinds and lifecycles of a database, read once and again when something unknown is asked for. A lifecycle is
+    built once, and again when the database has another one under its name."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._by_id: dict[int, Kind] = {}
         self._by_name: dict[tuple[str, str], Kind] = {}
         self.lifecycles: dict[str, Lifecycle] = {}
+        self._digests: dict[str, str] = {}
 
     async def refresh(self) -> None:
         async with self._database.connection() as connection:
@@ -146,8 +148,9 @@ class Kinds:
             )
 
     async def _read(self, connection: Connection) -> None:
-        rows = await fetch(connection, "kinds")  # first: the lifecycles read after them include all of theirs
-        self.lifecycles = {row.name: Lifecycle(**row.definition) for row in await fetch(connection, "lifecycles")}
+        rows = await fetch(connection, "kinds")
+        if not rows or rows[0].digests != self._digests:
+            await self._read_lifecycles(connection)
         kinds = [
             Kind(
                 row.id,
@@ -163,6 +166,16 @@ class Kinds:
         ]
         self._by_id = {kind.id: kind for kind in kinds}
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
+
+    async def _read_lifecycles(self, connection: Connection) -> None:
+        """Build those lifecycles that have changed since they were last read."""
+        rows = await fetch(connection, "lifecycles")
+        unchanged = {row.name for row in rows if self._digests.get(row.name) == row.digest}
+        self.lifecycles = {
+            row.name: self.lifecycles[row.name] if row.name in unchanged else Lifecycle(**row.definition)
+            for row in rows
+        }
+        self._digests = {row.name: row.digest for row in rows}
 
 
 async def hold_kinds(connection: Connection, numbers: list[int]) -> list[int]:

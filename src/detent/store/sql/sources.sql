@@ -59,13 +59,13 @@ ON CONFLICT (name) DO UPDATE SET definition = excluded.definition;
 
 -- name: lifecycles
 -- The lifecycles that items follow.
-SELECT name, definition FROM lifecycle ORDER BY name;
+SELECT name, definition, md5(definition::text) AS digest FROM lifecycle ORDER BY name;
 
 -- name: kinds
--- Every source's labels, with their lifecycles.
+-- Every source's labels, with their lifecycles; and in each row, the digests of all lifecycles that there are.
 SELECT kind.id, source.name AS source, kind.label, kind.lifecycle, source.paused_at IS NOT NULL AS paused,
        source.removed_at IS NOT NULL AS removed, kind.depth, kind.most, kind.most_state, kind.breadth,
-       kind.version
+       kind.version, (SELECT jsonb_object_agg(name, md5(definition::text)) FROM lifecycle) AS digests
 FROM kind JOIN source ON source.id = kind.source_id ORDER BY source.name, kind.label;
 
 -- name: sources
