@@ -121,6 +121,26 @@ async def test_an_async_generator_runs_in_the_event_loop(database: str) -> None:
     assert seen > 0, "nothing was added before the source had named everything"
 
 
+async def test_an_async_function_that_returns_a_list_or_a_generator_runs_in_the_event_loop(database: str) -> None:
+    threads: set[int] = set()
+
+    async def name() -> list[NewItem]:
+        await asyncio.sleep(0)
+        threads.add(threading.get_ident())
+        return list(topics(range(3)))
+
+    async def name_later() -> AsyncIterator[NewItem]:
+        async def named() -> AsyncIterator[NewItem]:
+            for item in topics(range(3, 5)):
+                yield item
+
+        return named()
+
+    async with detent.open_async(database=database, sources=[source(name), source(name_later, "later")]) as db:
+        assert await db.discover() == 5
+    assert threads == {threading.get_ident()}
+
+
 def place(function: Callable[[], Any], line: int) -> str:
     code = function.__code__
     return f"test_worker_discovery.py:{code.co_firstlineno + line}, in {code.co_name}"
@@ -133,6 +153,11 @@ def fail_at_once() -> list[NewItem]:
 def fail_later() -> Iterator[NewItem]:
     yield from topics(range(CHUNK + 7))
     raise ValueError("page 3 is not JSON")
+
+
+async def fail_after_awaiting() -> list[NewItem]:
+    await asyncio.sleep(0)
+    raise OSError("no network")
 
 
 async def fail_later_async() -> AsyncIterator[NewItem]:
@@ -157,6 +182,12 @@ def leave() -> Iterator[NewItem]:
         (
             fail_at_once,
             f"The source 'source' failed before it named an item: OSError: no network ({place(fail_at_once, 1)}).",
+            0,
+        ),
+        (
+            fail_after_awaiting,
+            "The source 'source' failed before it named an item: OSError: no network "
+            f"({place(fail_after_awaiting, 2)}).",
             0,
         ),
         (

@@ -3,7 +3,7 @@
 A source may name millions of items, and take long to find them. They are added a chunk at a time, or about once a
 second where they come slowly, so that memory does not grow with their number. What was named stays when discovery is
 stopped or fails, and a source that fails does not keep the others from being asked. An ordinary function or generator
-runs in a thread of its own, an async generator in the event loop.
+runs in a thread of its own, an async function or generator in the event loop.
 
 Of labels that a source names completely, what it no longer names is removed, when it has named all without an error;
 their keys are all in memory until then.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import threading
 from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -207,6 +208,8 @@ class _Naming:
         thread = Thread()
         try:
             found = await _call(thread, discover)
+            if inspect.isawaitable(found):
+                found = await found
             if isinstance(found, AsyncIterable):
                 await self._listen_in_loop(aiter(found))
             else:

@@ -14,7 +14,8 @@ from detent.errors import DetentError, InvalidSetting, InvalidSource
 from detent.knowledge import Bounds, NewItem
 from detent.lifecycle import BUILTIN, Event, Lifecycle
 
-Discover = Callable[[], Iterable[NewItem] | AsyncIterable[NewItem]]
+Named = Iterable[NewItem] | AsyncIterable[NewItem]
+Discover = Callable[[], Named | Awaitable[Named]]
 Watch = Callable[[], AsyncIterable[object]]
 Close = Callable[[], Awaitable[None]]
 Refresh = Callable[[Sequence[str]], Mapping[str, str] | Awaitable[Mapping[str, str]]]
@@ -118,7 +119,8 @@ class Source:
 
     `discover` names its items, all of them each time; those that are known already are passed over, unless they are
     named with another content hash: these go round again. A generator may name any number: they are added as it goes
-    on. An ordinary function or generator runs in a thread, an async generator in the event loop.
+    on. An ordinary function or generator runs in a thread, an async function that returns a list or an async generator
+    in the event loop.
 
     `complete` are the labels of which `discover` names all items there are. Of those, what it no longer names leaves
     the graph with all that belongs to it, once it has named everything without an error.
