@@ -18,6 +18,7 @@ from detent.knowledge.filters import Filters
 from detent.knowledge.query import parse
 from detent.lifecycle import ARTICLE
 from detent.search import MODES, Answer, Search
+from detent.search.meaning import NO_VECTORS
 from detent.search.search import MOST_TITLED
 from detent.store import Stage
 from detent.store.ledger import filtering
@@ -348,6 +349,27 @@ async def test_a_part_that_fails_is_named_while_the_other_answers(
     assert answer.notes == ("Searching by meaning failed: nobody answers.",)
     answer = await Search(animals.store, EmbeddingSettings(provider="broken")).search("cat", mode="semantic")
     assert (answer.hits, len(answer.notes)) == ((), 1)
+
+
+@pytest.mark.parametrize("mode", ["semantic", "hybrid", "graph"])
+async def test_where_nothing_asked_for_has_a_vector_a_search_by_meaning_says_so(animals: Library, mode: str) -> None:
+    await animals.declare("notes")
+    await animals.put("Cat notes", "A cat purrs.", source="notes", year=2026)
+    around = (await animals.number("Cat notes"),) if mode == "graph" else ()
+    for filters in (Filters(sources=("notes",)), Filters(properties={"year": 2026})):
+        answer = await animals.search.search("cat", mode=mode, filters=filters, around=around)
+        assert NO_VECTORS in answer.notes
+    await animals.tend()
+    answer = await animals.search.search("cat", mode=mode, filters=Filters(sources=("notes",)), around=around)
+    assert (keys(answer), answer.notes) == (["Cat notes"], ())
+
+
+@pytest.mark.parametrize("text", ["cat", 'cat "no such phrase"', "animal -animal -mammal -instrument -engine -cats"])
+async def test_what_a_phrase_or_an_exclusion_leaves_out_is_not_said_to_have_no_vector(
+    animals: Library, text: str
+) -> None:
+    for filters in (None, Filters(categories=("no such category",))):
+        assert NO_VECTORS not in (await animals.search.search(text, mode="semantic", filters=filters)).notes
 
 
 async def test_without_its_text_index_search_answers_by_meaning_and_says_so(animals: Library, query: Query) -> None:

@@ -18,6 +18,8 @@ DEEP = 6400
 MOST_JUDGED = 10_000
 """How many of the nearest are compared with phrases and exclusions; more than is deep."""
 
+NO_VECTORS = "Nothing that was asked for has a vector, so nothing was found by meaning."
+
 
 class Meaning:
     """Finds what is nearest, for one search. Each text is judged once, however often more is asked for."""
@@ -41,6 +43,8 @@ class Meaning:
             ranking = await self._ask(asked)
             kept = await self._meeting(ranking)
             if len(kept) >= depth or len(ranking) < asked:
+                if not kept and not (ranking and self._conditional):
+                    self._tell_of_no_vectors()
                 return kept[:depth]
             if self._scope.wide and asked >= DEEP:
                 await self._name_what_meets_the_filters()
@@ -78,6 +82,11 @@ class Meaning:
 
     async def _name_what_meets_the_filters(self) -> None:
         self._scope = await self._store.filtering.named(self._scope)
+
+    def _tell_of_no_vectors(self) -> None:
+        """Note that nothing has a vector of what is asked for, if anything is."""
+        if self._scope.allowed is None or self._scope.allowed:
+            self._inquiry.notes[NO_VECTORS] = None
 
     def _tell_the_end(self, asked: int) -> None:
         what = "phrases" if self._query.phrases else "exclusions"
