@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from detent.configuration import EmbeddingSettings
-from detent.embedding import Budget, Provider, Vectors, open_provider, reason_to_skip, register, registry
-from detent.embedding.requests import estimated_tokens, requests, shortened
+from detent.embedding import Budget, Provider, Vectors, open_provider, register, registry
+from detent.embedding.openai import estimated_tokens, requests, shortened
 from detent.errors import BudgetSpent, ExtraMissing, UnknownName
 
 
@@ -75,10 +75,10 @@ def test_an_extra_that_is_not_installed_is_missed_when_the_provider_is_opened(
 
 def test_some_texts_get_no_vector() -> None:
     settings = EmbeddingSettings(skip_labels=("Image",), min_characters=5)
-    assert reason_to_skip(settings, "Section", "12345") is None
-    assert reason_to_skip(settings, "Section", "  1234\n") == "a text of fewer than 5 characters gets no vector"
-    assert reason_to_skip(settings, "Image", "12345") == "items with the label Image get no vector"
-    assert reason_to_skip(EmbeddingSettings(min_characters=0), "Section", " ") is not None, "there is nothing in it"
+    assert settings.reason_to_skip("Section", "12345") is None
+    assert settings.reason_to_skip("Section", "  1234\n") == "a text of fewer than 5 characters gets no vector"
+    assert settings.reason_to_skip("Image", "12345") == "items with the label Image get no vector"
+    assert EmbeddingSettings(min_characters=0).reason_to_skip("Section", " ") is not None, "there is nothing in it"
 
 
 def test_requests_keep_the_order_and_leave_nothing_out() -> None:

@@ -9,7 +9,7 @@ a user's module or writes a file.
 """
 
 from detent.configuration.embedding import EmbeddingSettings
-from detent.configuration.loading import load
+from detent.configuration.loading import load, require_stages
 from detent.configuration.project import Project, find_project
 from detent.configuration.setting import Explained, Setting
 from detent.configuration.settings import (
@@ -22,7 +22,6 @@ from detent.configuration.settings import (
     WikiDefaults,
     WorkerSettings,
 )
-from detent.configuration.stages import require_stages
 from detent.configuration.template import template
 
 __all__ = [

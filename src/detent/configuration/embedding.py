@@ -93,3 +93,11 @@ class EmbeddingSettings:
         pattern=r".+",
         form='a list of labels, such as ["Image", "Table"]',
     )
+
+    def reason_to_skip(self, label: str, text: str) -> str | None:
+        """The reason why a text gets no vector, or None if it gets one. White space around a text does not count."""
+        if label in self.skip_labels:
+            return f"items with the label {label} get no vector"
+        if len(text.strip()) < max(self.min_characters, 1):
+            return f"a text of fewer than {max(self.min_characters, 1)} characters gets no vector"
+        return None

@@ -1,7 +1,7 @@
 """Puts together the three places where a value may be given, each over the one before."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from detent.configuration.embedding import EmbeddingSettings
@@ -22,8 +22,8 @@ from detent.configuration.settings import (
     WorkerSettings,
     dotted,
 )
-from detent.configuration.values import Given
-from detent.errors import InvalidSetting
+from detent.configuration.values import Given, nearest
+from detent.errors import InvalidSetting, UnknownSetting
 
 
 def load(
@@ -54,8 +54,24 @@ def load(
     return configuration
 
 
+def require_stages(configuration: Configuration, known: Iterable[str]) -> None:
+    """Refuse a section [stage.NAME] that no source has a stage for: it is a mistake, like any misspelt setting."""
+    names = {name: name for name in sorted(known)}
+    for stage in configuration.stages:
+        if stage not in names:
+            meant = nearest(stage, names)
+            advice = f"Did you mean [{dotted((STAGE, meant))}]?" if meant else f"There are: {', '.join(names)}."
+            raise UnknownSetting(f"{_origin(configuration, stage)}: your sources have no stage {stage}. {advice}")
+
+
 def _values(given: Mapping[KeyPath, Given], section: KeyPath) -> dict[str, Any]:
     return {path[-1]: each.value for path, each in given.items() if path[:-1] == section}
+
+
+def _origin(configuration: Configuration, stage: str) -> str:
+    """The place of the first setting of a stage."""
+    section = dotted((STAGE, stage)) + "."
+    return next(origin for name, origin in configuration.origins.items() if name.startswith(section))
 
 
 def _check_retry(configuration: Configuration) -> None:

@@ -9,8 +9,7 @@ and how long a service asks to wait, and whoever called decides.
 """
 
 from detent.embedding.budget import Budget
-from detent.embedding.passages import reason_to_skip
 from detent.embedding.provider import Provider, Vectors
 from detent.embedding.registry import open_provider, register
 
-__all__ = ["Budget", "Provider", "Vectors", "open_provider", "reason_to_skip", "register"]
+__all__ = ["Budget", "Provider", "Vectors", "open_provider", "register"]

@@ -8,7 +8,7 @@ have counted it all the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,6 @@ from detent.configuration import EmbeddingSettings
 from detent.embedding.answer import Unusable, tokens_in, vectors_in
 from detent.embedding.budget import Budget
 from detent.embedding.provider import Provider, Vectors
-from detent.embedding.requests import estimated_tokens, requests, shortened
 from detent.embedding.vectors import normalised
 from detent.errors import ExtraMissing, MalformedAnswer, ServiceRefused
 
@@ -31,6 +30,9 @@ DIMENSIONS = {"text-embedding-3-small": 1_536, "text-embedding-3-large": 3_072, 
 BATCH_SIZE = 128
 MOST_KEPT = 10_000
 """Texts whose vectors are kept for a next try at most."""
+BYTES_PER_TOKEN = 3
+"""English has about four bytes of UTF-8 to a token, code and Chinese about three: rather too many than too few.
+Nobody knows every service's tokenizer."""
 
 
 class OpenAI(Provider):
@@ -109,3 +111,29 @@ class OpenAI(Provider):
         if self._settings.dimensions:
             question["dimensions"] = self._settings.dimensions
         return question
+
+
+def estimated_tokens(text: str) -> int:
+    return len(text.encode()) // BYTES_PER_TOKEN + 1
+
+
+def shortened(text: str, max_tokens: int) -> str:
+    """The beginning of the text that has at most so many tokens, never ending within a character."""
+    if len(text) * 4 <= max_tokens * BYTES_PER_TOKEN:
+        return text
+    return text.encode()[: (max_tokens - 1) * BYTES_PER_TOKEN].decode(errors="ignore")
+
+
+def requests(texts: Sequence[str], max_texts: int, max_tokens: int) -> Iterator[list[str]]:
+    """The texts in their order, as many at a time as one request may hold; one that is over the limit goes alone."""
+    together: list[str] = []
+    tokens = 0
+    for text in texts:
+        more = estimated_tokens(text)
+        if together and (len(together) == max_texts or tokens + more > max_tokens):
+            yield together
+            together, tokens = [], 0
+        together.append(text)
+        tokens += more
+    if together:
+        yield together

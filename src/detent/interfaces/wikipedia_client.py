@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from detent.application import Detent
 from detent.errors import DetentError
-from detent.knowledge import Wait
 from detent.services import pace
+from detent.services.pace import Wait
 from detent.sources.wiki.client import Client, WikiFailed, read_address
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of

@@ -11,7 +11,6 @@ from detent.knowledge.filters import Filters
 from detent.knowledge.item import NO_BOUNDS, Bounds, Item, NewItem
 from detent.knowledge.node import Alias, Child, Mention, Node, Reference
 from detent.knowledge.outcome import NOTHING, Done, Failed, Outcome, Product, Retry, Skipped, Step
-from detent.knowledge.wait import Wait
 
 __all__ = [
     "NOTHING",
@@ -35,5 +34,4 @@ __all__ = [
     "Retry",
     "Skipped",
     "Step",
-    "Wait",
 ]

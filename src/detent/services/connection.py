@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 import httpx
 
 from detent.configuration.masking import MASK
-from detent.knowledge import Wait
 from detent.lifecycle import Trouble
 from detent.services.address import read_address
 from detent.services.failure import ServiceFailed, left_alone, refused
+from detent.services.pace import Wait
 from detent.services.schemes import speaks_no_tls, wants_tls
 from detent.services.secrets import Credential, basic, hidden_in
 

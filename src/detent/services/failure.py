@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import Any, ClassVar, TypeVar
 
 from detent.errors import DetentError
-from detent.knowledge import Wait
 from detent.lifecycle import Trouble, retry_after_seconds
 from detent.lifecycle.trouble import classify_status
+from detent.services.pace import Wait
 from detent.services.secrets import hidden
 
 _REASON_CHARACTERS = 300

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from detent.knowledge import Wait
 from detent.services import pace
 from detent.services.failure import ServiceFailed
+from detent.services.pace import Wait
 
 _TRIES = 4
 _SILENT_SECONDS = 2.0

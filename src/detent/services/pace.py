@@ -9,14 +9,22 @@ from __future__ import annotations
 
 import time
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Protocol
-
-from detent.knowledge import Wait
 
 LONGEST_WAIT_SECONDS = 60.0
 """Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
 
 _LONG_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """How many seconds it is until a service may be asked. If it is left alone until then, the reason is what it did:
+    `refused with 503 Service Unavailable`."""
+
+    seconds: float
+    reason: str | None = None
 
 
 class Pace(Protocol):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 from unicodedata import is_normalized
 
-from detent.wikitext.relative import Way, way
 from detent.wikitext.site import ARTICLES, LONGEST_WRITTEN, Site, Title
 
 _LONGEST_ORDINARY = 60
@@ -19,7 +19,15 @@ _UNUSUAL = re.compile(
 )
 _CONTROL = re.compile("[\0-\x1f]")
 _ELSEWHERE = re.compile(r"\s*(?://|[A-Za-z]{1,10}://)")
+_UP = re.compile(r"(?:\.\./)*")
 _MAY_BE_RELATIVE = re.compile(r"\s*(?:/|\.\./)")
+
+
+class Way(NamedTuple):
+    """The title that a relative link leads to, in full, and what is seen of the link."""
+
+    title: str
+    words: str
 
 
 class Titles:
@@ -43,7 +51,7 @@ class Titles:
         """Where a link leads that is relative to the page; None for any other."""
         if not self._site.subpages or not _MAY_BE_RELATIVE.match(written) or _ELSEWHERE.match(written):
             return None
-        found = way(written, self.page)
+        found = _relative(written, self.page)
         return found._replace(words=self._within_room(found.words)) if found else None
 
     def own(self) -> str:
@@ -73,6 +81,22 @@ class Titles:
         if prefix.lower() in self._site.interwikis:
             return Title(name, interwiki=prefix.lower())
         return self._site.title(f"{prefix}:{name}")
+
+
+def _relative(written: str, page: str) -> Way | None:
+    """Where a link leads that is relative to this page: `/a` is below it, `../` above it, `../a` beside it. None for
+    any other link."""
+    name, sign, fragment = written.partition("#")
+    name, rest = name.strip(), sign + fragment
+    if name.startswith("/"):
+        below = name[1:].rstrip("/")
+        return Way(f"{page}/{below.strip()}{rest}", (below if name.endswith("/") else name) + rest)
+    below = _UP.sub("", name, count=1)
+    levels, above = (len(name) - len(below)) // len("../"), page.split("/")
+    if not 0 < levels < len(above):
+        return None
+    title = "/".join([*above[:-levels], *filter(None, [below.rstrip("/").strip()])]) + rest
+    return Way(title, below.rstrip("/") + rest if below.endswith("/") else title)
 
 
 def _is_ordinary(name: str) -> bool:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from detent.configuration import EmbeddingSettings
-from detent.embedding import Provider, open_provider, reason_to_skip
+from detent.embedding import Provider, open_provider
 from detent.errors import DetentError
 from detent.knowledge import Done, Embedding, Failed, Item, Outcome, Passage, Skipped
 from detent.lifecycle import Trouble, classify
@@ -120,7 +120,7 @@ class Embedder:
 
     def _skipped(self, items: Sequence[Item]) -> Iterator[tuple[int, Skipped]]:
         for item in items:
-            reason = reason_to_skip(self._settings, item.label, item.passage.text if item.passage else "")
+            reason = self._settings.reason_to_skip(item.label, item.passage.text if item.passage else "")
             if reason is not None:
                 yield item.id, Skipped(reason)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from detent.knowledge import Wait
 from detent.services import pace
+from detent.services.pace import Wait
 from detent.store import Store
 from detent.store.ledger.pacing import Held
 

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime
 
-from detent.knowledge import Wait
+from detent.services.pace import Wait
 from detent.store.database import Database
 from detent.store.values import printable
 
