@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from detent.lifecycle import Trouble
 from detent.services import pace
 from detent.services.failure import ServiceFailed
 from detent.services.manners import Manners, hold_seconds
+from detent.services.pace import Quota
 
 
 @pytest.mark.parametrize(
@@ -24,17 +27,17 @@ async def test_turns_and_holds_are_those_of_the_service_and_not_of_its_host() ->
     asked: list[tuple[object, ...]] = []
 
     class Shared:
-        async def turn(self, service: str, per_minute: float, at_most: float) -> None:
-            asked.append((service, per_minute, at_most))
+        async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> None:
+            asked.append((service, per_minute, at_most, quotas))
 
         async def hold(self, service: str, seconds: float, reason: str) -> None:
             asked.append((service, seconds, reason))
 
     pace.keep(Shared())
-    manners = Manners("courtlistener", 0.5)
+    manners = Manners("courtlistener", 0.5, quotas=(Quota(125, 86_400),))
     await manners.turn("www.courtlistener.com")
     await manners.hold(ServiceFailed("there", "refused with 429", Trouble.RATE_LIMITED, retry_after=7), 1)
-    assert asked == [("courtlistener", 0.5, 240.0), ("courtlistener", 7, "refused with 429")]
+    assert asked == [("courtlistener", 0.5, 240.0, (Quota(125, 86_400),)), ("courtlistener", 7, "refused with 429")]
 
 
 async def test_who_is_patient_asks_four_times_and_tells_why_it_takes_so_long() -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from detent.application import Detent
 from detent.errors import DetentError
 from detent.services import pace
-from detent.services.pace import Wait
+from detent.services.pace import Quota, Wait
 from detent.sources.wiki.client import Client, WikiFailed, read_address
 from detent.sources.wiki.following import followed
 from detent.sources.wiki.manners import client_of
@@ -163,8 +163,8 @@ class _SharedPace:
         self._db = db
         self._pacing = db.asynchronous.store.pacing
 
-    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
-        return await asyncio.to_thread(self._db.wait, self._pacing.turn(service, per_minute, at_most))
+    async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> Wait | None:
+        return await asyncio.to_thread(self._db.wait, self._pacing.turn(service, per_minute, at_most, quotas))
 
     async def hold(self, service: str, seconds: float, reason: str) -> None:
         await asyncio.to_thread(self._db.wait, self._pacing.hold(service, seconds, reason))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from detent.services import pace
 from detent.services.failure import ServiceFailed
-from detent.services.pace import Wait
+from detent.services.pace import Quota, Wait
 
 _TRIES = 4
 _SILENT_SECONDS = 2.0
@@ -25,16 +25,17 @@ _SHORTEST_HOLD_SECONDS, _SHORTEST_TOLD_SECONDS, _LONGEST_HOLD_SECONDS = 1.0, 0.1
 
 @dataclass(frozen=True)
 class Manners:
-    """The pace of a service, None for any. `turn`, `hold` and `again` are what a `Connection` takes; `tell` is called
-    with a sentence for whoever waits."""
+    """The pace of a service, None for any, and its quotas. `turn`, `hold` and `again` are what a `Connection` takes;
+    `tell` is called with a sentence for whoever waits."""
 
     service: str
     per_minute: float | None = None
     tell: Callable[[str], None] | None = None
+    quotas: tuple[Quota, ...] = ()
 
     async def turn(self, host: str) -> Wait | None:
         with self._telling_of_a_wait():
-            return await pace.turn(self.service, self.per_minute or math.inf, self._at_most)
+            return await pace.turn(self.service, self.per_minute or math.inf, self._at_most, self.quotas)
 
     async def hold(self, error: ServiceFailed, failed_in_a_row: int) -> None:
         await pace.hold(self.service, hold_seconds(error.retry_after, failed_in_a_row), error.what)

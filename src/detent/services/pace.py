@@ -1,4 +1,5 @@
-"""Pace: how often a service may be asked, by all processes that share a database together.
+"""Pace: how often a service may be asked, by all processes that share a database together: so many times a minute,
+evenly, and within quotas, such as 50 requests an hour and 125 a day.
 
 Handlers and discovery call `turn` before each request, and `hold` when the service says that it wants to be left alone
 for a while. Whoever runs them says by which clock they wait; where nobody has, as in a test, there is no waiting. Who
@@ -8,6 +9,7 @@ only waits for a turn has nothing under way, and may be let go when it is time t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
@@ -27,8 +29,16 @@ class Wait:
     reason: str | None = None
 
 
+@dataclass(frozen=True)
+class Quota:
+    """A service allows so many requests in any so many seconds: `Quota(125, 86_400)`."""
+
+    requests: int
+    seconds: float
+
+
 class Pace(Protocol):
-    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
+    async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> Wait | None:
         """Wait until this service may be asked again; returns None. If it would take more than `at_most` seconds,
         nobody waits and no turn is taken: returns how long it would take."""
 
@@ -64,13 +74,15 @@ def watch(waiting: Waiting) -> None:
     _WAITING.set(waiting)
 
 
-async def turn(service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS) -> Wait | None:
+async def turn(
+    service: str, per_minute: float, at_most: float = LONGEST_WAIT_SECONDS, quotas: Sequence[Quota] = ()
+) -> Wait | None:
     pace, waiting = _PACE.get(), _WAITING.get() or Waiting()
     if pace is None:
         return None
     waiting.count, waiting.since = waiting.count + 1, time.monotonic()
     try:
-        wait = await pace.turn(service, per_minute, at_most)
+        wait = await pace.turn(service, per_minute, at_most, quotas)
     finally:
         waiting.count -= 1
     waiting.granted += wait is None

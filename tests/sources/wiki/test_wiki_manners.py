@@ -15,6 +15,7 @@ from detent.lifecycle import Trouble
 from detent.services import manners as services
 from detent.services import pace
 from detent.services.failure import ServiceFailed
+from detent.services.pace import Quota
 from detent.sources.wiki import manners
 from detent.sources.wiki.client import Client, WikiFailed
 from detent.sources.wiki.settings import WikiSettings
@@ -59,7 +60,7 @@ async def test_who_asks_by_hand_is_told_of_a_wait_before_it_ends(
     told = asyncio.Queue[str]()
 
     class Busy:
-        async def turn(self, service: str, per_minute: float, at_most: float) -> None:
+        async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> None:
             assert (
                 await told.get() == f"Waiting, for {at_most:.0f} seconds at most, until {service} may be asked again."
             )

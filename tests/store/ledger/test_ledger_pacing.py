@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from detent.services import pace
-from detent.services.pace import Wait
+from detent.services.pace import Quota, Wait
 from detent.store import Store
 from detent.store.ledger.pacing import Held
 
@@ -109,6 +110,50 @@ async def test_two_stores_share_the_turns(store: Store, database: str) -> None:
         began = time.monotonic()
         await asyncio.gather(*[each.pacing.turn("wiki", 600, 60) for each in (store, other) for _ in range(3)])
         assert time.monotonic() - began >= 0.5
+
+
+COURTS = (Quota(5, 60), Quota(50, 3_600), Quota(125, 86_400))
+
+
+async def test_quotas_of_a_minute_an_hour_and_a_day_all_hold_in_any_such_time(
+    store: Store, tick: Callable[[float], datetime]
+) -> None:
+    """Document 003: each service has a limit of its own, and the strictest that is reached holds."""
+    asked: list[datetime] = []
+    at = tick(0)
+    for _ in range(400):
+        wait = await store.pacing.turn("courts", math.inf, 0, COURTS)
+        if wait is None:
+            asked.append(at)
+        at = tick(wait.seconds if wait is not None else 0.5)
+    for quota in COURTS:
+        for number, first in enumerate(asked[: -quota.requests]):
+            assert (asked[number + quota.requests] - first).total_seconds() >= quota.seconds
+    assert asked[124] - asked[0] < timedelta(hours=3), "what a quota allows is not spread over its time"
+    assert len(asked) > 125
+
+
+async def test_a_quota_that_is_spent_says_so_and_when_it_allows_more(
+    store: Store, tick: Callable[[float], datetime]
+) -> None:
+    for _ in range(5):
+        assert await store.pacing.turn("courts", math.inf, 0, COURTS) is None
+    told = await store.pacing.turn("courts", math.inf, 30, COURTS)
+    assert told is not None
+    assert told.seconds == pytest.approx(60, abs=1)
+    assert told.reason == "allows 5 requests in 60 seconds"
+    assert await store.pacing.turn("another", math.inf, 0, COURTS) is None
+    tick(61)
+    assert await store.pacing.turn("courts", math.inf, 0, COURTS) is None
+
+
+async def test_two_stores_share_a_quota(store: Store, database: str) -> None:
+    async with Store(database) as other:
+        asking = [
+            each.pacing.turn("courts", math.inf, 0, [Quota(7, 3_600)]) for each in (store, other) for _ in range(8)
+        ]
+        waits = await asyncio.gather(*asking)
+    assert waits.count(None) == 7
 
 
 async def test_where_nobody_keeps_the_pace_there_is_no_waiting() -> None:

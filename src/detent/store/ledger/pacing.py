@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from detent.services.pace import Wait
-from detent.store.database import Database
+from detent.services.pace import Quota, Wait
+from detent.store.database import Database, fetch
 from detent.store.values import printable
 
 _LONGEST_STUMBLE_SECONDS = 10.0
@@ -35,7 +37,7 @@ class Pacing:
         stumbled, and leave one that is away to later: else they would find what they put off due again."""
         return Pacing(self._database, _LONGEST_STUMBLE_SECONDS)
 
-    async def turn(self, service: str, per_minute: float, at_most: float) -> Wait | None:
+    async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> Wait | None:
         """Take the next turn that is free, and wait for it; returns None. One that is given up meanwhile is lost, and
         so is one at which the service is left alone by then. A turn that is more than `at_most` seconds away is not
         taken: returns how far it is."""
@@ -43,17 +45,36 @@ class Pacing:
         while True:
             held = min(left, self._longest_hold_seconds)
             wanted = {"service": service, "seconds": 60.0 / per_minute, "most": left, "most_held": held}
-            taken = await self._database.fetch("take_turn", wanted)
-            if not taken:
+            turn = await self._take(wanted, quotas)
+            if isinstance(turn, Wait):
+                return turn
+            if turn is None:
                 [found] = await self._database.fetch("next_turn", {"service": service})
                 return Wait(max(float(found.seconds), held if found.reason else left), found.reason)
-            [turn] = taken
             if turn.seconds <= 0:
                 return None
             await asyncio.sleep(turn.seconds)
             if not await self._held_beyond(service, turn.at):
                 return None
             left -= turn.seconds
+
+    async def _take(self, wanted: Mapping[str, Any], quotas: Sequence[Quota]) -> Any:
+        """The turn that was taken, or None; or a wait, if a quota is spent for longer than anybody waits."""
+        if not quotas:
+            return next(iter(await self._database.fetch("take_turn", wanted)), None)
+        service = {"service": wanted["service"]}
+        windows = [each.seconds for each in quotas]
+        asked = {"requests": [each.requests for each in quotas], "seconds": windows}
+        async with self._database.transaction() as connection:
+            await fetch(connection, "lock_pace", service)
+            for spent in await fetch(connection, "next_within_quotas", service | asked):
+                if spent.wait > wanted["most"]:
+                    return Wait(spent.wait, f"allows {spent.requests:,} requests in {spent.seconds:,.0f} seconds")
+                await fetch(connection, "put_off_turns", service | {"wait": spent.wait})
+            turn = next(iter(await fetch(connection, "take_turn", wanted)), None)
+            if turn is not None:
+                await fetch(connection, "spend_quotas", service | {"at": turn.at, "seconds": sorted(set(windows))})
+        return turn
 
     async def _held_beyond(self, service: str, at: datetime) -> bool:
         [found] = await self._database.fetch("held_beyond", {"service": service, "at": at})

@@ -286,3 +286,14 @@ CREATE TABLE pace (
     reason      text
 ) WITH (fillfactor = 50);
 COMMENT ON COLUMN pace.held_until IS 'Until when it is left alone, or was the last time; the reason is what it did.';
+
+-- Requests to services that allow so many in so many seconds, in sixty parts of that time. A part counts until the
+-- whole time has passed since it ended. Who counts has locked the row of the service in pace.
+CREATE TABLE quota (
+    service     text COLLATE "C" NOT NULL,
+    seconds     float8 NOT NULL,
+    until       timestamptz NOT NULL,
+    count       integer NOT NULL,
+    PRIMARY KEY (service, seconds, until)
+) WITH (fillfactor = 50);
+COMMENT ON COLUMN quota.until IS 'The end of the part in which so many requests were made, or will be.';

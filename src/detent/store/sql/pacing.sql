@@ -11,6 +11,38 @@ WHERE pace.next_at <= clock() + make_interval(secs => %(most)s)
 RETURNING next_at - make_interval(secs => %(seconds)s) AS at,
           extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
 
+-- name: lock_pace
+-- Locks a service's row, so that the statements after this one see every request that was counted.
+INSERT INTO pace (service, next_at) VALUES (%(service)s, clock())
+ON CONFLICT (service) DO UPDATE SET next_at = pace.next_at;
+
+-- name: next_within_quotas
+-- In how many seconds a request is within each of these quotas, and which is the last to allow it, if any does not now.
+WITH spent AS (
+    SELECT line.requests, line.seconds, quota.until + make_interval(secs => line.seconds) AS free,
+           sum(quota.count) OVER (PARTITION BY line.requests, line.seconds ORDER BY quota.until DESC) AS later
+    FROM unnest(%(requests)s::integer[], %(seconds)s::float8[]) AS line (requests, seconds)
+    JOIN quota ON quota.service = %(service)s AND quota.seconds = line.seconds
+              AND quota.until > clock() - make_interval(secs => line.seconds)
+)
+SELECT requests, seconds, extract(epoch FROM free - clock())::float8 AS wait
+FROM spent WHERE later >= requests ORDER BY free DESC LIMIT 1;
+
+-- name: put_off_turns
+-- Lets nobody have a turn at a service for so long.
+UPDATE pace SET next_at = greatest(next_at, clock() + make_interval(secs => %(wait)s)) WHERE service = %(service)s;
+
+-- name: spend_quotas
+-- Counts a request at that time, in a sixtieth of each quota's time, and forgets those that count no longer.
+WITH forgotten AS (
+    DELETE FROM quota WHERE service = %(service)s AND until <= clock() - make_interval(secs => seconds)
+)
+INSERT INTO quota (service, seconds, until, count)
+SELECT %(service)s, seconds, date_bin(part, %(at)s, '2000-01-01Z') + part, 1
+FROM unnest(%(seconds)s::float8[]) AS line (seconds)
+CROSS JOIN LATERAL (SELECT make_interval(secs => seconds / 60) AS part) AS sixtieth
+ON CONFLICT (service, seconds, until) DO UPDATE SET count = quota.count + 1;
+
 -- name: held_beyond
 -- Whether a service is left alone for longer than until then.
 SELECT held_until > %(at)s AS held FROM pace WHERE service = %(service)s;
