@@ -82,11 +82,12 @@ async def test_a_value_is_posted_and_bytes_are_fetched_where_they_were_moved_to(
         ),
         (told(429, {"detail": "exceeded limit of 10/min: 11"}), Trouble.RATE_LIMITED, None, True, "limit of 10/min"),
         (told(503, {"message": "Generating ZIP"}, Retry_After="30"), Trouble.SERVER, 30, True, "Generating ZIP."),
+        (told(401, {"detail": "Invalid API Key."}), Trouble.FORBIDDEN, None, True, "Unauthorized: Invalid API Key."),
         (
-            told(403, {"error": {"code": "API_KEY_INVALID", "message": "No."}}),
+            told(403, {"error": {"code": "SEALED", "message": "No."}}),
             Trouble.FORBIDDEN,
             None,
-            True,
+            False,
             "den: No.",
         ),
         (told(404, {"error": "Unknown resource: bill/6"}), Trouble.NOT_FOUND, None, False, "Unknown resource: bill/6."),
@@ -139,7 +140,8 @@ async def test_a_credential_is_sent_and_stands_in_no_error_and_no_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     echoed = f"x{'x ' * 140}{KEY} {service.address}?api_key=hunter2%2Fsecret+key"
-    error = await failure(service, told(403, {"error": {"message": echoed}}), credential=credential)
+    error = await failure(service, told(403, {"error": {"code": "BAD", "message": echoed}}), credential=credential)
+    assert error.code == "BAD"
     [asked] = service.asked
     if credential is IN_QUERY:
         assert asked.target == "/v3/bills?api_key=hunter2%2Fsecret+key"

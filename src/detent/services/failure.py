@@ -20,8 +20,9 @@ from detent.services.secrets import hidden
 _REASON_CHARACTERS = 300
 _LONGEST_PAGE = 16_384
 _MARKUP = re.compile(r"<(?:script|style|head)\b.*?</(?:script|style|head)\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
-_AWAY = (407, 502, 503, 511, 521, 522, 523)
-"""Statuses of whatever stands before a service, and does not reach it or lets nobody through."""
+_AWAY = (401, 407, 502, 503, 511, 521, 522, 523)
+"""Statuses that have to do with whoever asks, or with what stands before a service and does not reach it. 403 may mean
+one document that is closed."""
 _WORDS_IN = ("error", "errors", "detail", "message", "msg", "title")
 """Where services write in JSON why they refuse."""
 
@@ -36,7 +37,7 @@ class ServiceFailed(DetentError):
     """
 
     noun: ClassVar[str] = "service"
-    blameless: ClassVar[frozenset[Trouble]] = frozenset({Trouble.RATE_LIMITED, Trouble.FORBIDDEN})
+    blameless: ClassVar[frozenset[Trouble]] = frozenset({Trouble.RATE_LIMITED})
     """Trouble that nothing that was asked for can be to blame for."""
 
     def __init__(
