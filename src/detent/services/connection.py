@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import httpx
 
-from detent.configuration.masking import MASK
 from detent.lifecycle import Trouble
 from detent.services.address import read_address
 from detent.services.failure import ServiceFailed, left_alone, refused
 from detent.services.pace import Wait
 from detent.services.schemes import speaks_no_tls, wants_tls
-from detent.services.secrets import Credential, basic, hidden_in
+from detent.services.secrets import Credential, hidden_in
+from detent.services.signing import InQuery, headers_of
 
 T = TypeVar("T")
 
@@ -109,8 +109,8 @@ class Connection:
         self.failed_in_a_row = 0
         self._timeout_seconds = timeout_seconds
         self._connect_seconds = min(timeout_seconds, _CONNECT_SECONDS)
-        self._headers = _headers(agent, url, credential)
-        self._signing = _Signing(credential) if credential is not None and credential.place == "query" else None
+        self._headers = headers_of(agent, url, credential)
+        self._signing = InQuery(credential) if credential is not None and credential.place == "query" else None
         self._secrets = (url.password, credential.value if credential is not None else "")
         self._secured = False
         self._client = self._new()
@@ -357,42 +357,6 @@ class Connection:
 
     def _by(self, scheme: str) -> str:
         return f"{scheme}://{self.host}{self._url.path}"
-
-
-def _headers(agent: str, url: httpx.URL, credential: Credential | None) -> list[tuple[bytes, bytes]]:
-    name = " ".join(f"{agent} httpx/{httpx.__version__}".split())
-    headers = [(b"User-Agent", name.encode(errors="replace"))]
-    if url.userinfo:
-        headers.append((b"Authorization", basic(url.username, url.password).encode()))
-    if credential is not None and credential.place == "header":
-        headers.append((credential.name.encode(), f"{credential.prefix}{credential.value}".encode()))
-    return headers
-
-
-class _Signing(httpx.Auth):
-    """Adds a credential to the parameters of a request, at the last moment."""
-
-    def __init__(self, credential: Credential) -> None:
-        self._credential = credential
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        name, value = self._credential.name, self._credential.value
-        shown = str(request.url.copy_set_param(name, MASK))
-        request.url = _Signed(request.url.copy_set_param(name, value), shown)
-        yield request
-
-
-class _Signed(httpx.URL):
-    """An address with a credential in it, which is written into logs without it."""
-
-    def __init__(self, url: httpx.URL, shown: str) -> None:
-        super().__init__(url)
-        self._shown = shown
-
-    def __str__(self) -> str:
-        return self._shown
-
-    __repr__ = __str__
 
 
 def _gate(host: str) -> asyncio.Semaphore:
