@@ -1,6 +1,24 @@
 """Every error that Detent raises on purpose. Each docstring says what happened and what to do about it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _NOTHING_IMPORTED = "Nothing was imported."
+
+
+class Named(Protocol):
+    """Something with a source, a label and a key."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def key(self) -> str: ...
 
 
 class DetentError(Exception):
@@ -82,6 +100,15 @@ class NotOpen(DetentError, AttributeError):
         super().__init__(f"The database is not open yet, so that it has no {verb!r}. {how}")
 
 
+class NothingChosen(DetentError):
+    """Items were to be moved, and nobody said which. Name them, choose them by a filter, or ask for everything."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Say which items: by their numbers, by a filter such as source or error_kind, or everything=True."
+        )
+
+
 class InvalidLimit(DetentError):
     """Less than one item was asked for."""
 
@@ -156,8 +183,11 @@ class KindGone(UnknownName):
 class Ambiguous(DetentError):
     """One item was asked for by a key that several have; say which one is meant, by its source and label."""
 
-    def __init__(self, key: str, items: list[str]) -> None:
-        super().__init__(f"Several items have the key {key!r}: {', '.join(items)}. Say which one by source and label.")
+    def __init__(self, key: str, items: Sequence[Named], count: int) -> None:
+        named = ", ".join(f"{item.source}/{item.label}/{item.key}" for item in items)
+        more = f" and {count - len(items):,} more" if count > len(items) else ""
+        super().__init__(f"{count:,} items have the key {key!r}: {named}{more}. Say which one by source and label.")
+        self.key, self.items, self.count = key, items, count
 
 
 class NoNode(UnknownName):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import detent
+from detent.application import values
 from detent.errors import Ambiguous, Closed, FolderMissing, InvalidLimit, UnknownName
 from detent.lifecycle import TOPIC
 
@@ -117,7 +118,7 @@ def test_items_are_named_by_key_alias_or_number(shelf: detent.Detent) -> None:
     for key in ("Walden", "WALDEN", walden):
         assert shelf.similar(key).notes == ("It has no vector, so that nothing can be compared with it.",)
         assert "Nothing is embedded yet" in shelf.search("novel", around=[key]).notes[0]
-    with pytest.raises(Ambiguous, match="Several items have the key 'Emma': shop/Book/Emma, library/Book/Emma"):
+    with pytest.raises(Ambiguous, match="2 items have the key 'Emma': shop/Book/Emma, library/Book/Emma"):
         shelf.similar("Emma")
     assert shelf.similar("Emma", source="shop").hits == ()
     with pytest.raises(UnknownName, match="Did you mean 'Walden'"):
@@ -170,3 +171,7 @@ def test_a_provider_is_registered_under_a_name() -> None:
     from detent.embedding import register
 
     assert detent.register_provider is register
+
+
+def test_every_value_of_the_verbs_is_where_it_is_said_to_be() -> None:
+    assert all(getattr(values, name) is not None for name in values.__all__)

@@ -1,4 +1,4 @@
-"""`detent retry` and `detent reset`: the number they report is the number that was sent round."""
+"""`detent retry`, `reset` and `skip`: the number they report is the number that was moved."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ def test_retry_reports_the_number_that_was_sent_round(failed: detent.Detent, sai
     """ANCESTORS 25: it always reported 0, and it queued nothing."""
     result = said("retry", "--source", "topics")
 
-    assert (result.returncode, result.stdout) == (0, "3 items sent round once more.\n")
+    assert (result.returncode, result.stdout) == (0, "Retried 3 items.\n")
     assert states(failed) == {"pending": 5, "success": 1}
     assert said("retry", "--source", "topics").stdout == "No such items have failed.\n"
 
 
 def test_retry_by_kind_of_error_and_all(failed: detent.Detent, said: Callable[..., Result]) -> None:
-    assert said("retry", "--error-kind", "forbidden").stdout == "1 item sent round once more.\n"
-    assert said("retry", "--all").stdout == "3 items sent round once more.\n"
+    assert said("retry", "--error-kind", "forbidden").stdout == "Retried 1 item.\n"
+    assert said("retry", "--error-kind", "link", "--dry-run").stdout == "Would retry 1 item.\n"
+    assert said("retry", "--all").stdout == "Retried 3 items.\n"
     assert states(failed) == {"pending": 5, "success": 1}
     assert states(failed, "files") == {"parsed": 1}
 
@@ -61,20 +62,19 @@ def test_a_move_that_is_not_made_is_not_reported_as_made(failed: detent.Detent, 
     result = said("retry", "topic 0", "topic 3")
 
     assert result.returncode == 1
-    assert result.stdout == "1 item sent round once more.\n"
-    assert "topic 3 was not sent round: it is success" in result.stderr
+    assert result.stdout == "Retried 1 item.\n"
+    assert "topic 3 was left as it is, success: only failed items are retried" in result.stderr
     illegal = said("retry", "a.py", "--to", "ready")
     assert illegal.returncode == 2
     assert "`detent lifecycles node` shows those it has" in illegal.stderr
     assert states(failed, "files") == {"error": 1}
 
 
-@pytest.mark.parametrize("command", ["retry", "reset"])
+@pytest.mark.parametrize("command", ["retry", "reset", "skip"])
 def test_which_items_must_be_said(said: Callable[..., Result], command: str) -> None:
     result = said(command)
     assert result.returncode == 2
     assert "Say which items" in result.stderr
-    assert ("--state" in result.stderr) == (command == "reset")
     assert said(command, "topic 0", "--all").returncode == 2
 
 
@@ -83,11 +83,38 @@ def test_reset_begins_anew_with_any_item(failed: detent.Detent, said: Callable[.
 
     result = said("reset", "--source", "topics", "--yes")
 
-    assert (result.returncode, result.stdout) == (0, "6 items put back to the beginning.\n")
+    assert (result.returncode, result.stdout) == (0, "Reset 6 items.\n")
     assert states(failed) == {"pending": 6}
     assert failed.settle([(held, detent.Done())])[0].status.value == "lost"
-    assert said("reset", "--state", "error", "--yes").stdout == "1 item put back to the beginning.\n"
+    assert said("reset", "--state", "error", "--yes").stdout == "Reset 1 item.\n"
     assert said("reset", "--error-kind", "timeout", "--yes").stdout == "There are no such items.\n"
+
+
+def test_a_dry_run_says_how_many_items_it_would_be_and_does_nothing(
+    failed: detent.Detent, said: Callable[..., Result], document: Callable[..., Any]
+) -> None:
+    before = [failed.count_by_state(), failed.history(failed.find("topic 0")[0])]
+
+    assert said("retry", "--error-kind", "not_found", "--dry-run").stdout == "Would retry 2 items.\n"
+    assert document("retry", "topic 0", "topic 3", "--dry-run") == {
+        "count": 1,
+        "refused": document("items", "--state", "success")["items"],
+        "dry_run": True,
+    }
+    assert document("reset", "--all", "--dry-run") == {"count": 7, "refused": [], "dry_run": True}
+    assert said("skip", "--all", "--dry-run").stdout == "Would skip 1 item.\n"
+    assert [failed.count_by_state(), failed.history(failed.find("topic 0")[0])] == before
+
+
+def test_skip_skips_what_waits_or_failed(failed: detent.Detent, said: Callable[..., Result]) -> None:
+    failed.add("files", "File", ["b.py"])
+
+    assert said("skip", "--source", "files").stdout == "Skipped 2 items.\n"
+    assert states(failed, "files") == {"skip": 2}
+    assert [entry.to_state for entry in failed.history(failed.find("a.py")[0])][-2:] == ["pending", "skip"]
+    refused = said("skip", "topic 0")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "topic 0 was left as it is, failed: its lifecycle does not let it be skipped" in refused.stderr
 
 
 def test_without_a_terminal_reset_asks_nobody_and_does_nothing(
@@ -123,5 +150,5 @@ def test_more_items_than_a_page_are_all_sent_round(opened: detent.Detent, said: 
     items = opened.claim(TOPIC, "pending", owner="somebody", limit=5001)
     opened.settle([(item, detent.Failed("no")) for item in items])
 
-    assert said("retry", "--all").stdout == "5,001 items sent round once more.\n"
+    assert said("retry", "--all").stdout == "Retried 5,001 items.\n"
     assert states(opened) == {"pending": 5001}

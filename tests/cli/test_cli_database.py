@@ -198,7 +198,7 @@ def test_db_prune_drops_whole_old_months(opened: detent.Detent, said: Callable[.
     with (project / "detent.toml").open("a") as settings:
         settings.write("\n[journal]\nretention_days = 100\n")
     assert "Dropped the moves of " in said("db", "prune").stdout
-    assert "is no date" in said("db", "prune", "--before", "soon").stderr
+    assert "is no day or time" in said("db", "prune", "--before", "soon").stderr
 
 
 def test_db_prune_asks_before_it_drops_this_month(

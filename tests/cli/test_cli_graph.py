@@ -117,7 +117,7 @@ def test_a_key_that_two_nodes_have_is_asked_about(site: detent.Detent, said: Cal
     [page] = [each for each in site.claim(TOPIC, "pending", owner="w") if each.key == "home"]
     site.settle([(page, detent.Done(detent.Node("Home")))])
     result = said("graph", "neighbours", "home")
-    assert "2 nodes have the key 'home'" in result.stderr
+    assert "2 items have the key 'home'" in result.stderr
     assert "--source other --label Page" in result.stderr
     assert said("graph", "neighbours", "home", "--source", "other").returncode == 0
 

@@ -52,6 +52,26 @@ def test_filters_and_the_names_of_the_documents_fields(document: Callable[..., A
     assert [item["key"] for item in document("items", "--state", "claimed")["items"]] == ["page 2"]
 
 
+def test_items_are_found_by_a_text_and_by_the_time_of_their_state(
+    wiki: detent.Detent, document: Callable[..., Any]
+) -> None:
+    def keys(*options: str) -> list[str]:
+        return [item["key"] for item in document("items", *options)["items"]]
+
+    assert keys("--text", "TOO FAST") == ["page 1"]
+    assert keys("--text", "age 7") == ["page 7"]
+    assert keys("--text", "gone", "--state", "failed", "--error-kind", "not_found") == ["page 0"]
+    assert keys("--text", "gone", "--state", "discovered") == []
+    came = wiki.show("page 0").item.since
+    assert keys("--since", came.isoformat(), "--state", "failed") == ["page 0"]
+    assert keys("--until", came.isoformat(), "--state", "failed") == []
+    assert len(keys("--until", f"{came:%Y-%m-%d}")) == 10
+    page = wiki.items(text="page", limit=4)
+    more = wiki.items(text="page", limit=10, after=page.next)
+    assert [item.key for item in (*page.items, *more.items)] == [f"page {n}" for n in range(10)]
+    assert more.next is None
+
+
 @pytest.mark.usefixtures("wiki")
 def test_the_command_for_the_next_page_gives_the_next_page(said: Callable[..., Result]) -> None:
     keys: list[str] = []
@@ -222,7 +242,7 @@ def test_a_key_of_several_items_asks_which(wiki: detent.Detent, said: Callable[.
     assert "--source wiki --label Article" in result.stderr
     assert said("show", "page 0", "--source", "notes").returncode == 0
     elsewhere = said("show", "only here", "--source", "wiki")
-    assert "there is one with --source notes --label Topic" in elsewhere.stderr
+    assert "the source 'notes' has one with the label 'Topic'" in elsewhere.stderr
 
 
 def test_keys_are_printed_whole_and_do_not_speak_to_the_terminal(

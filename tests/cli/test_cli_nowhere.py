@@ -50,7 +50,7 @@ def test_a_project_in_a_folder_that_does_not_exist_is_a_mistake(
     result = said("--project", str(typo), *command.split())
 
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == f"There is no folder {typo}.\n"
+    assert result.stderr.startswith(f"There is no folder {typo}. Name the folder of your project")
     assert not typo.exists()
 
 

@@ -148,7 +148,7 @@ def test_phrases_and_words_after_a_minus(document: Callable[..., Any], said: Cal
 @pytest.mark.usefixtures("wiki")
 def test_where_nothing_is_found_it_is_said_why(said: Callable[..., Result]) -> None:
     for arguments, sentence in {
-        ("--mode", "text", "feline"): "No text has these words. --mode hybrid finds what means the same as well.\n",
+        ("--mode", "text", "feline"): "No text has these words. The mode hybrid finds what means the same as well.\n",
         ("--path", "X", "cat"): "Nothing is found: there is nothing at all that meets the filters.\n",
         ("--mode", "text", "--path", "Dog", "cat"): "Nothing is found among what meets the filters.\n",
     }.items():

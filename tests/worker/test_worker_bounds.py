@@ -186,7 +186,7 @@ def test_what_failed_and_is_retried_does_not_go_beyond_the_target(
     well = Web(STAR)
     with detent.open(database=database, sources=well.source("a", most=10)) as db:
         failed = [item.id for item in db.items(state="failed").items]
-        assert db.retry(failed) == len(failed) > 0
+        assert db.retry(failed).count == len(failed) > 0
         db.run()
     assert len(depths()) == 10
     assert not well.asked

@@ -10,11 +10,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from detent.application.connecting import Connected, connected
+from detent.application.database import DatabaseVerbs
 from detent.application.graph import AsyncGraph
 from detent.application.items import ItemVerbs
+from detent.application.lifecycles import LifecycleVerbs
 from detent.application.running import RunVerbs
 from detent.application.searching import SearchVerbs
 from detent.application.sources import SourceVerbs
+from detent.application.steering import AsyncSteering
 from detent.application.work import WorkVerbs
 from detent.errors import NotOpen
 
@@ -26,13 +29,15 @@ _HOW = (
 )
 
 
-class AsyncDetent(ItemVerbs, WorkVerbs, SourceVerbs, RunVerbs, SearchVerbs):
+class AsyncDetent(ItemVerbs, WorkVerbs, SourceVerbs, LifecycleVerbs, RunVerbs, SearchVerbs, DatabaseVerbs):
     """An open database with its verbs. Made by `detent.open_async()`."""
 
     def __init__(self, opened: Connected, sources: Sequence[Source] = ()) -> None:
         super().__init__(opened, sources)
         self.graph = AsyncGraph(opened.store)
         """The graph: neighbours, paths, digest, export and import."""
+        self.steering = AsyncSteering(opened.store)
+        """Driving items by hand, for programs with a state machine of their own."""
         self._resources = contextlib.AsyncExitStack()
         self._has_to_be_closed = False
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from detent.application.exporting import Written, export, fill, format_of, import_file
+from detent.application.naming import node_named
 from detent.errors import FormatMissing
 from detent.store import Store
 from detent.store.exchange import Digest, Dump, Loaded, digest
 from detent.store.exchange.load import TellOf
 from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
+
+if TYPE_CHECKING:
+    from detent.application.migrating import Migrated
 
 
 class AsyncGraph:
@@ -24,6 +28,10 @@ class AsyncGraph:
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[NamedNode]:
         """The nodes that are known by this key or alias; an empty list if there is none."""
         return await self._reading.find(key, source=source, label=label)
+
+    async def find_one(self, key: str, *, source: str | None = None, label: str | None = None) -> int:
+        """The number of the one node that is known by this key or alias; Ambiguous if several are."""
+        return await node_named(self._store, key, source, label)
 
     async def node(self, node: int) -> Content:
         """All that a node has: title, text, properties, what it belongs to, its aliases."""
@@ -84,19 +92,35 @@ class AsyncGraph:
 
     async def export(
         self,
-        target: str | Path,
+        target: str | Path | BinaryIO,
         form: str | None = None,
         *,
         source: str | None = None,
         tell: Written | None = None,
     ) -> int:
-        """Write the graph into a file: `jsonl`, `graphml` or `parquet`; returns how many records that are."""
-        path = Path(target)
-        return await export(self._store, path, format_of(path, form), source=source, tell=tell)
+        """Write the graph into a file, or a stream: `jsonl`, `graphml` or `parquet`; returns the number of records.
+
+        Default: the format that the file's name ends with, or `jsonl`.
+        """
+        where = Path(target) if isinstance(target, str) else target
+        chosen = format_of(where if isinstance(where, Path) else None, form)
+        return await export(self._store, where, chosen, source=source, tell=tell)
 
     async def import_file(self, file: str | Path, *, tell: TellOf | None = None) -> Loaded:
         """Read in a file that was exported as JSONL; what is there under the same keys is replaced."""
         return await import_file(self._store, Path(file), tell)
+
+    async def migrate_flags(
+        self, file: str | Path, *, source: str | None = None, label: str | None = None, tell: TellOf | None = None
+    ) -> Migrated:
+        """Read in nodes with boolean flags, which were exported from Neo4j; their flags become states.
+
+        They go to `source`. Default: the one named after their project. With `label`, only nodes that have it are read
+        in, and those without a label get it.
+        """
+        from detent.application.migrating import migrate_flags
+
+        return await migrate_flags(self._store, Path(file), source=source, label=label, tell=tell)
 
     async def to_networkx(self, source: str | None = None, *, texts: bool = False) -> Any:
         """The graph, or one source's, as a networkx.MultiDiGraph in memory; with `texts` also the nodes' texts."""

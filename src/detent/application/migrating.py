@@ -24,6 +24,7 @@ from sys import intern
 from typing import Any, NamedTuple
 
 from detent.errors import FileDamaged, SourceConflict, UnknownName, Unstorable
+from detent.knowledge.value import Value
 from detent.lifecycle import NODE
 from detent.store import Store
 from detent.store.exchange import load
@@ -48,7 +49,7 @@ _AT_ONCE = 5_000
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Value):
     """A line that could not be migrated, and why."""
 
     line: int
@@ -59,7 +60,7 @@ class Problem:
 
 
 @dataclass
-class Migrated:
+class Migrated(Value):
     """What became of a file. `states` counts the nodes that were migrated now, by source, label and state; `known`
     are those that were in the database before."""
 
@@ -67,6 +68,19 @@ class Migrated:
     known: int = 0
     references: int = 0
     problems: list[Problem] = field(default_factory=list)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {
+            "nodes": self.states.total(),
+            "known": self.known,
+            "references": self.references,
+            "states": [
+                {"source": source, "label": label, "state": state, "count": count}
+                for (source, label, state), count in sorted(self.states.items())
+            ],
+            "problems": [problem.as_data() for problem in self.problems],
+        }
 
 
 async def migrate_flags(

@@ -97,7 +97,7 @@ class _Refreshing:
             self.refreshed.changed += await self.store.mark_changed(kind.source, kind.label, hashes, owner=_OWNER)
             passing = [row for row in rows if row.state in ways_back and row.trouble in _PASSING]
             again = [row.id for row in passing if row.key in hashes]
-            self.refreshed.again += await self.store.items.retry(again, owner=_OWNER, reason=_PASSED)
+            self.refreshed.again += len(await self.store.items.retry(again, owner=_OWNER, reason=_PASSED))
             after, self.asked, self.told = rows[-1].key, self.asked + len(rows), self.told + len(hashes)
             if self.tell is not None:
                 self.tell(self.asked)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from sys import float_info
 from typing import TYPE_CHECKING, Any
 
+from detent.application.naming import node_named, nodes_named
 from detent.application.verbs import Verbs, require_limit
-from detent.errors import Ambiguous, DetentError
+from detent.errors import DetentError, InvalidSource
 from detent.knowledge.filters import Filters
 from detent.store.values import check_properties, check_text
 
@@ -26,6 +28,21 @@ class SearchVerbs(Verbs):
         from detent.search import Search
 
         return Search(self.store, self.settings.embedding)
+
+    def _know_provider(self) -> str | None:
+        """Import the project's modules if one of them has to register the provider of vectors; returns what kept it
+        from that."""
+        from detent.embedding.registry import is_registered
+
+        if is_registered(self.settings.embedding.provider) or not self.settings.handlers.modules:
+            return None
+        from detent.worker.modules import load_sources
+
+        try:
+            load_sources(self.settings.handlers.modules, self.project)
+        except InvalidSource as error:
+            return str(error)
+        return None
 
     def close_search(self) -> None:
         """End what the searches have opened."""
@@ -56,16 +73,34 @@ class SearchVerbs(Verbs):
         _check(filters)
         names = _listed(around)
         _require_graph(mode, names)
-        return await self._search.search(
+        warning = None if mode == "text" else self._know_provider()
+        answer = await self._search.search(
             text,
             mode=mode or ("graph" if names else "hybrid"),
             limit=limit,
             filters=filters,
             grouped=grouped,
-            around=[number for name in names for number in await self._numbers(name)],
+            around=[number for name in names for number in await nodes_named(self.store, name)],
             weights=_checked_weights(weights),
             marks=marks,
         )
+        return replace(answer, notes=(warning, *answer.notes)) if warning else answer
+
+    async def explain_nothing(self, *, mode: str | None = None, filters: Filters | None = None) -> str:
+        """Why a search in a mode and with filters found nothing, in a sentence, as far as that can be told."""
+        known = await self.store.texts.statistics()
+        if not known.texts and not known.pending:
+            return "Nothing is found: there are no texts yet. `detent run` brings them in."
+        if filters is not None and filters != Filters():
+            scope = await self.store.filtering.scope(filters)
+            if scope.allowed is not None and not scope.allowed:
+                return "Nothing is found: there is nothing at all that meets the filters."
+            return "Nothing is found among what meets the filters."
+        if mode == "graph":
+            return "Nothing is found near the nodes that were named."
+        if mode == "text":
+            return "No text has these words. The mode hybrid finds what means the same as well."
+        return "Nothing is found."
 
     async def similar(
         self,
@@ -83,7 +118,7 @@ class SearchVerbs(Verbs):
         """
         require_limit(limit)
         _check(filters)
-        number = await self._number(key, source, label)
+        number = await node_named(self.store, key, source, label)
         return await self._search.similar(number, limit=limit, filters=filters, grouped=grouped)
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
@@ -92,23 +127,6 @@ class SearchVerbs(Verbs):
         require_limit(limit)
         _check(filters)
         return await self._search.suggest(prefix, limit=limit, filters=filters)
-
-    async def _number(self, key: str | int, source: str | None, label: str | None) -> int:
-        numbers = await self._numbers(key, source, label)
-        if len(numbers) == 1:
-            return numbers[0]
-        items = [(await self.store.show(number)).item for number in numbers[:10]]
-        exact = [item.id for item in items if item.key == key]
-        if len(exact) == 1:
-            return exact[0]
-        raise Ambiguous(str(key), [f"{item.source}/{item.label}/{item.key}" for item in items])
-
-    async def _numbers(self, name: str | int, source: str | None = None, label: str | None = None) -> list[int]:
-        """The items that are meant: nodes that are known by this key, or else items that have it."""
-        if isinstance(name, int):
-            return [(await self.store.show(name)).item.id]
-        nodes = await self.store.reading.find(name, source=source, label=label)
-        return [node.id for node in nodes] or await self.store.listing.find(name, source=source, label=label)
 
 
 def _listed(names: Sequence[str | int] | str | int) -> Sequence[str | int]:

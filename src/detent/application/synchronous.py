@@ -13,25 +13,33 @@ from detent.application.portal import Portal
 from detent.application.searching import WEIGHTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
-    from typing import Any
+    from typing import Any, BinaryIO
 
     from detent.application.asynchronous import Opening
+    from detent.application.database import Checked, Pruned
     from detent.application.discovery import Tell
     from detent.application.exporting import Written
     from detent.application.graph import AsyncGraph
+    from detent.application.items import Moved
+    from detent.application.lifecycles import ShownLifecycle
+    from detent.application.migrating import Migrated
     from detent.application.portal import Wait
     from detent.application.running import Report
+    from detent.application.sources import ListedSource
+    from detent.application.steering import AsyncSteering, Found
     from detent.knowledge import Item, NewItem, Outcome
     from detent.knowledge.filters import Filters
-    from detent.lifecycle import Lifecycle
+    from detent.lifecycle import Lifecycle, RetryPolicy
     from detent.search import Answer, Suggestion
     from detent.sources import Source
-    from detent.store import Entry, Holder, Page, Receipt, Story, Tally
+    from detent.store import Entry, Holder, Kind, Page, Receipt, Story, Tally
     from detent.store.exchange import Digest, Loaded
     from detent.store.exchange.load import TellOf
     from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
+    from detent.store.ledger.steering import Progress, Remark
 
 
 class Graph:
@@ -44,6 +52,10 @@ class Graph:
     def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[NamedNode]:
         """The nodes that are known by this key or alias; an empty list if there is none."""
         return self.wait(self.asynchronous.find(key, source=source, label=label))
+
+    def find_one(self, key: str, *, source: str | None = None, label: str | None = None) -> int:
+        """The number of the one node that is known by this key or alias; Ambiguous if several are."""
+        return self.wait(self.asynchronous.find_one(key, source=source, label=label))
 
     def node(self, node: int) -> Content:
         """All that a node has: title, text, properties, what it belongs to, its aliases."""
@@ -109,18 +121,126 @@ class Graph:
         return self.wait(self.asynchronous.digest(source))
 
     def export(
-        self, target: str | Path, form: str | None = None, *, source: str | None = None, tell: Written | None = None
+        self,
+        target: str | Path | BinaryIO,
+        form: str | None = None,
+        *,
+        source: str | None = None,
+        tell: Written | None = None,
     ) -> int:
-        """Write the graph into a file: `jsonl`, `graphml` or `parquet`; returns how many records that are."""
+        """Write the graph into a file, or a stream: `jsonl`, `graphml` or `parquet`; returns the number of records.
+
+        Default: the format that the file's name ends with, or `jsonl`.
+        """
         return self.wait(self.asynchronous.export(target, form, source=source, tell=tell))
 
     def import_file(self, file: str | Path, *, tell: TellOf | None = None) -> Loaded:
         """Read in a file that was exported as JSONL; what is there under the same keys is replaced."""
         return self.wait(self.asynchronous.import_file(file, tell=tell))
 
+    def migrate_flags(
+        self, file: str | Path, *, source: str | None = None, label: str | None = None, tell: TellOf | None = None
+    ) -> Migrated:
+        """Read in nodes with boolean flags, which were exported from Neo4j; their flags become states.
+
+        They go to `source`. Default: the one named after their project. With `label`, only nodes that have it are read
+        in, and those without a label get it.
+        """
+        return self.wait(self.asynchronous.migrate_flags(file, source=source, label=label, tell=tell))
+
     def to_networkx(self, source: str | None = None, *, texts: bool = False) -> Any:
         """The graph, or one source's, as a networkx.MultiDiGraph in memory; with `texts` also the nodes' texts."""
         return self.wait(self.asynchronous.to_networkx(source, texts=texts))
+
+
+class Steering:
+    """Drives items by hand, to states that the program names."""
+
+    def __init__(self, asynchronous: AsyncSteering, wait: Wait) -> None:
+        self.asynchronous = asynchronous
+        self.wait = wait
+
+    def declare(self, source: str, label: str, lifecycle: Lifecycle) -> Kind:
+        """Declare a source's label, with the lifecycle that its items follow; returns their kind."""
+        return self.wait(self.asynchronous.declare(source, label, lifecycle))
+
+    def kinds(self, lifecycles: Collection[str], *, source: str | None = None, label: str | None = None) -> list[Kind]:
+        """The kinds of items that follow these lifecycles, of a source and with a label; none if there are none."""
+        return self.wait(self.asynchronous.kinds(lifecycles, source=source, label=label))
+
+    def find(self, names: Iterable[tuple[Kind, str]]) -> list[Found]:
+        """The items of these kinds that have these keys; those that do not exist are left out."""
+        return self.wait(self.asynchronous.find(names))
+
+    def claim_each(
+        self, kind: Kind, state: str, *, owner: str, limit: int, lease_seconds: float, max_attempts: int
+    ) -> list[Item]:
+        """Claim up to `limit` items of a kind that wait in `state`, each under a lease of its own."""
+        return self.wait(
+            self.asynchronous.claim_each(
+                kind, state, owner=owner, limit=limit, lease_seconds=lease_seconds, max_attempts=max_attempts
+            )
+        )
+
+    def take(
+        self,
+        remarks: Mapping[int, Remark],
+        lifecycle: Lifecycle,
+        state: str,
+        *,
+        owner: str,
+        lease_seconds: float,
+        max_attempts: int,
+    ) -> list[Item]:
+        """Claim exactly these items, where they wait in `state`, under one lease per kind; returns those claimed."""
+        return self.wait(
+            self.asynchronous.take(
+                remarks, lifecycle, state, owner=owner, lease_seconds=lease_seconds, max_attempts=max_attempts
+            )
+        )
+
+    def send(self, remarks: Mapping[int, Remark], state: str, to: str, *, owner: str) -> list[int]:
+        """Move items that rest in one state to another; returns those moved."""
+        return self.wait(self.asynchronous.send(remarks, state, to, owner=owner))
+
+    def finish(self, ends: Sequence[tuple[Item, str, Remark]]) -> list[Receipt]:
+        """Take items out of work, each to a state that means success or failure."""
+        return self.wait(self.asynchronous.finish(ends))
+
+    def settle(self, outcomes: Sequence[tuple[Item, Outcome]], policy: RetryPolicy) -> list[Receipt]:
+        """Write the outcomes of items by a retry policy of the program's own."""
+        return self.wait(self.asynchronous.settle(outcomes, policy))
+
+    def move(self, ids: Sequence[int], to: str, *, owner: str) -> list[int]:
+        """Move items at rest to another state at rest; returns those moved."""
+        return self.wait(self.asynchronous.move(ids, to, owner=owner))
+
+    def retry(
+        self, kinds: Sequence[Kind], state: str, to: str, *, owner: str, error_kind: str | None, below: int
+    ) -> int:
+        """Retry failed items that have fewer than `below` failed attempts; returns how many."""
+        return self.wait(self.asynchronous.retry(kinds, state, to, owner=owner, error_kind=error_kind, below=below))
+
+    def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
+        """Send items of a kind whose content hash has changed back to be worked on; returns how many."""
+        return self.wait(self.asynchronous.mark_changed(kind, hashes, owner=owner))
+
+    def reclaim(
+        self, kinds: Sequence[Kind], *, owner: str, silent_seconds: float | None = None, alone: bool = True
+    ) -> dict[int, str]:
+        """Take back the items of owners that have been silent for so long; returns the state of each.
+
+        Default: for as long as their lease was to last.
+        """
+        return self.wait(self.asynchronous.reclaim(kinds, owner=owner, silent_seconds=silent_seconds, alone=alone))
+
+    def heard(self, tokens: Iterable[int]) -> dict[int, datetime]:
+        """The time when the owner of each lease was last heard of; leases that are lost are left out."""
+        return self.wait(self.asynchronous.heard(tokens))
+
+    def progress(self, ids: Sequence[int]) -> dict[int, Progress]:
+        """The failed attempts, embeddings and times of arrival of items."""
+        return self.wait(self.asynchronous.progress(ids))
 
 
 class Detent(Portal):
@@ -130,6 +250,7 @@ class Detent(Portal):
     def __init__(self, opening: Opening) -> None:
         super().__init__(opening)
         self.graph = Graph(self.asynchronous.graph, self.wait)
+        self.steering = Steering(self.asynchronous.steering, self.wait)
 
     def add(self, source: str, label: str, items: Iterable[str | NewItem]) -> int:
         """Add items that are not there yet, by key or as NewItem; returns how many were new."""
@@ -138,14 +259,6 @@ class Detent(Portal):
     def mark_changed(self, source: str, label: str, hashes: Mapping[str, str]) -> int:
         """Send items whose content hash has changed back to be worked on; returns how many."""
         return self.wait(self.asynchronous.mark_changed(source, label, hashes))
-
-    def retry(self, ids: Sequence[int], *, to: str | None = None) -> int:
-        """Retry failed items; returns how many."""
-        return self.wait(self.asynchronous.retry(ids, to=to))
-
-    def reset(self, ids: Sequence[int]) -> int:
-        """Put items back to the beginning of their lifecycle; returns how many."""
-        return self.wait(self.asynchronous.reset(ids))
 
     def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
         """Remove items that vanished at the source, with all that belongs to them; returns how many."""
@@ -162,13 +275,28 @@ class Detent(Portal):
         label: str | None = None,
         state: str | None = None,
         error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
-        """A page of at most `limit` items; `after` is the `next` of the page before."""
+        """A page of at most `limit` items; `after` is the `next` of the page before.
+
+        `text` is in the key or in the reason of a failure. `since` and `until` are about when items came to their
+        state. Names that do not exist are an UnknownName.
+        """
         return self.wait(
             self.asynchronous.items(
-                source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                limit=limit,
+                after=after,
             )
         )
 
@@ -179,13 +307,121 @@ class Detent(Portal):
         """
         return self.wait(self.asynchronous.find(key, source=source, label=label))
 
-    def show(self, item: int) -> Story:
-        """All that is known of one item, by its number; an UnknownName if there is none."""
-        return self.wait(self.asynchronous.show(item))
+    def find_one(self, key: str, *, source: str | None = None, label: str | None = None) -> int:
+        """The number of the one item that has this key; Ambiguous if several have it."""
+        return self.wait(self.asynchronous.find_one(key, source=source, label=label))
+
+    def show(
+        self, item: int | str, *, source: str | None = None, label: str | None = None, texts: bool = False
+    ) -> Story:
+        """All that is known of one item, by its number or key, and with `texts` what it and its parts say.
+
+        An UnknownName if there is none, Ambiguous if several have the key.
+        """
+        return self.wait(self.asynchronous.show(item, source=source, label=label, texts=texts))
 
     def history(self, item: int) -> list[Entry]:
         """Every move of one item, oldest first, by its number; an UnknownName if there is none."""
         return self.wait(self.asynchronous.history(item))
+
+    def retry(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        to: str | None = None,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Retry failed items: those of these numbers, those that a filter chooses as for `items`, or `everything`.
+
+        The attempts made so far still count. `to` is the state to go back to, where the lifecycle allows several. A dry
+        run tells how many items it would be.
+        """
+        return self.wait(
+            self.asynchronous.retry(
+                ids,
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                everything=everything,
+                to=to,
+                dry_run=dry_run,
+            )
+        )
+
+    def reset(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Put items back to the beginning of their lifecycle, whatever their state: chosen as for `retry`.
+
+        Their attempts are forgotten. A worker that holds such an item loses it.
+        """
+        return self.wait(
+            self.asynchronous.reset(
+                ids,
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                everything=everything,
+                dry_run=dry_run,
+            )
+        )
+
+    def skip(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Skip items that wait or failed, where their lifecycle has a way to: chosen as for `retry`."""
+        return self.wait(
+            self.asynchronous.skip(
+                ids,
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                everything=everything,
+                dry_run=dry_run,
+            )
+        )
 
     def claim(
         self,
@@ -225,13 +461,21 @@ class Detent(Portal):
         """Declare a source's label, with the lifecycle that its items follow."""
         self.wait(self.asynchronous.declare(source, label, lifecycle))
 
+    def list_sources(self) -> list[ListedSource]:
+        """The sources, by name."""
+        return self.wait(self.asynchronous.list_sources())
+
+    def show_source(self, name: str) -> ListedSource:
+        """One source, by its name; an UnknownName if there is none."""
+        return self.wait(self.asynchronous.show_source(name))
+
     def pause(self, source: str) -> None:
         """Stop claiming items of this source; workers finish what they hold."""
         self.wait(self.asynchronous.pause(source))
 
-    def resume(self, source: str) -> None:
-        """Let workers claim items of a paused source again."""
-        self.wait(self.asynchronous.resume(source))
+    def resume(self, source: str) -> bool:
+        """Let workers claim items of a paused source again; returns whether it was paused."""
+        return self.wait(self.asynchronous.resume(source))
 
     def remove_source(self, name: str, *, tell: Tell | None = None) -> int:
         """Remove a source with all it brought; returns the number of items removed.
@@ -240,6 +484,14 @@ class Detent(Portal):
         interruption call it again.
         """
         return self.wait(self.asynchronous.remove_source(name, tell=tell))
+
+    def lifecycles(self) -> list[ShownLifecycle]:
+        """The lifecycles, those that sources follow and Detent's own."""
+        return self.wait(self.asynchronous.lifecycles())
+
+    def lifecycle(self, name: str) -> ShownLifecycle:
+        """The lifecycle of this name; an UnknownName if there is none."""
+        return self.wait(self.asynchronous.lifecycle(name))
 
     def discover(self, tell: Tell | None = None) -> int:
         """Let the sources say what items there are; returns how many were new.
@@ -297,6 +549,10 @@ class Detent(Portal):
             )
         )
 
+    def explain_nothing(self, *, mode: str | None = None, filters: Filters | None = None) -> str:
+        """Why a search in a mode and with filters found nothing, in a sentence, as far as that can be told."""
+        return self.wait(self.asynchronous.explain_nothing(mode=mode, filters=filters))
+
     def similar(
         self,
         key: str | int,
@@ -318,6 +574,20 @@ class Detent(Portal):
     def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
         """Nodes whose titles begin with `prefix`. Of the filters, only sources and labels apply."""
         return self.wait(self.asynchronous.suggest(prefix, limit=limit, filters=filters))
+
+    def check(self, *, repair: bool = False) -> Checked:
+        """Compare the counts with the items, and each item with its place. It reads all items; workers go on meanwhile.
+
+        `repair` counts all items anew where the counts are wrong.
+        """
+        return self.wait(self.asynchronous.check(repair=repair))
+
+    def prune(self, *, before: datetime | str | None = None, keep_days: int | None = None) -> Pruned:
+        """Drop the moves from the journal that were made before a time, or are older than so many days.
+
+        Whole months are dropped, once all of a month is old enough. Default: the setting `journal.retention_days`.
+        """
+        return self.wait(self.asynchronous.prune(before=before, keep_days=keep_days))
 
 
 def open(  # noqa: A001  detent.open() reads well, like gzip.open()

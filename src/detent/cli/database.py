@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import click
 
+from detent.cli.confirming import confirm
 from detent.cli.options import Group, as_json, with_session
 from detent.cli.output import document, size
-from detent.cli.reset import confirm
 from detent.cli.session import Session
-from detent.errors import DatabaseAway, DetentError
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected, Located
-    from detent.configuration import Project
-    from detent.store.server import Facts
+    from detent.application import AsyncDetent
+    from detent.application.database import Checked, DatabaseInfo, Pruned
 
 
 @click.group("db", cls=Group, short_help="Look after the database and its server.")
@@ -45,15 +43,17 @@ def info(session: Session, json_: bool) -> None:
       detent db info
       detent db info --json
     """
+    from detent.application.database import information
+
     session.require_project()
-    found = _information(session)
+    found = session.finish(lambda: information(session.project, database=session.database))
     if json_:
-        document(found)
+        document(found.as_data())
     else:
         _show(session, found)
 
 
-def _show(session: Session, found: dict[str, Any]) -> None:
+def _show(session: Session, found: DatabaseInfo) -> None:
     from detent.cli.drawing import plain, table
 
     shown = table("", "", wide=[""])
@@ -82,21 +82,12 @@ def check(session: Session, repair: bool, json_: bool) -> int:
       detent db check --repair
     """
 
-    async def checked(opened: Connected) -> tuple[list[str], list[str]]:
-        tallies = opened.store.tallies
-        before = await tallies.check()
-        if not before or not repair:
-            return before, []
-        await tallies.repair()
-        after = await tallies.check()
-        return after, [problem for problem in before if problem not in after]
-
-    problems, repaired = session.with_store(checked)
+    found = session.with_db(lambda db: db.check(repair=repair))
     if json_:
-        document({"ok": not problems, "problems": problems, "repaired": repaired})
+        document(found.as_data())
     else:
-        _report(session, problems, repaired, repair)
-    return 1 if problems else 0
+        _report(session, found, repair)
+    return 0 if found.ok else 1
 
 
 @database.command("upgrade", short_help="Bring the schema up to date.")
@@ -110,15 +101,13 @@ def upgrade(session: Session) -> None:
       detent db upgrade
     """
 
-    async def upgraded(found: Located) -> None:
-        from detent.store import server
+    from detent.application.database import upgrade as bring_up_to_date
 
-        applied = await server.upgrade(found.conninfo)
-        for step in applied:
-            session.say(f"Applied {step.number:04d} {step.name}.")
-        session.say(f"The schema is {'now' if applied else 'already'} at version {server.newest_schema()}.")
-
-    session.with_database(upgraded)
+    session.require_project()
+    found = session.finish(lambda: bring_up_to_date(session.project, database=session.database))
+    for step in found.steps:
+        session.say(f"Applied {step}.")
+    session.say(f"The schema is {'now' if found.steps else 'already'} at version {found.version}.")
 
 
 @database.command("prune", short_help="Drop old moves from the journal.")
@@ -138,22 +127,24 @@ def prune(session: Session, before: str | None, keep_days: int | None, yes: bool
       detent db prune --before 2025-01-01
     """
 
-    async def pruned(opened: Connected) -> None:
-        moment = _limit(before, keep_days or opened.settings.journal.retention_days)
-        if moment > datetime.now(UTC):
-            confirm(f"{before} is still to come. Drop what the journal has of this month too?", yes)
-        dropped = await opened.store.journal.prune(moment)
-        months = ", ".join(name.removeprefix("journal_").replace("_", "-") for name in dropped)
-        limit = f"{moment:%Y-%m-%d %H:%M} UTC"
-        session.say(
-            f"Dropped the moves of {months}, before {limit}."
-            if dropped
-            else f"No month of the journal lies wholly before {limit}, so nothing was dropped."
-        )
-
     if before and keep_days:
         raise click.UsageError("Say --before or --keep-days, not both.")
-    session.with_store(pruned)
+
+    async def pruned(db: AsyncDetent) -> Pruned:
+        from detent.application.database import prune_limit
+
+        limit = prune_limit(db.settings, before, keep_days)
+        if limit > datetime.now(UTC):
+            confirm(f"{before} is still to come. Drop what the journal has of this month too?", yes)
+        return await db.prune(before=limit)
+
+    found = session.with_db(pruned)
+    limit = f"{found.before:%Y-%m-%d %H:%M} UTC"
+    session.say(
+        f"Dropped the moves of {', '.join(found.months)}, before {limit}."
+        if found.months
+        else f"No month of the journal lies wholly before {limit}, so nothing was dropped."
+    )
 
 
 @database.command("start", short_help="Start Detent's own server, and keep it.")
@@ -166,14 +157,10 @@ def start(session: Session) -> None:
     Examples:
       detent db start
     """
-    from pathlib import Path
+    from detent.application.database import start_server
 
-    from detent.configuration import Project
-    from detent.postgres import hold
-
-    project = _own(session) or Project(Path.cwd())
-    hold(project.folder)
-    session.say(f"The server in {project.folder} runs, and stays until `detent db stop`.")
+    folder = session.finish(lambda: start_server(session.project, database=session.database))
+    session.say(f"The server in {folder} runs, and stays until `detent db stop`.")
 
 
 @database.command("stop", short_help="Stop Detent's own server.")
@@ -187,118 +174,54 @@ def stop(session: Session, yes: bool) -> None:
     Examples:
       detent db stop
     """
-    from detent.postgres import describe
-    from detent.postgres import stop as stop_server
+    from detent.application.database import server_users, stop_server
 
-    project = _own(session)
-    if project is None:
+    users = session.finish(lambda: server_users(session.project, database=session.database))
+    if session.found() is None:
         session.say("There is no project here, so no server runs.")
         return
-    users = describe(project.folder).users
     if users:
         who = f"process{'es' if len(users) > 1 else ''} {', '.join(map(str, users))}"
         confirm(f"The server is used by the {who}. Stop it all the same?", yes)
-    ran = stop_server(project.folder)
-    session.say(f"The server in {project.folder} {'has stopped' if ran else 'was not running'}.")
+    stopped = session.finish(lambda: stop_server(session.project, database=session.database))
+    session.say(f"The server in {stopped.folder} {'has stopped' if stopped.ran else 'was not running'}.")
 
 
-def _own(session: Session) -> Project | None:
-    """The project whose own server is meant."""
-    settings = session.settings()
-    if settings.database is not None:
-        address = next(each.value for each in settings.explain() if each.name == "database")
-        raise DetentError(f"This project uses the server {address}. Detent starts and stops only its own.")
-    return session.found()
-
-
-def _information(session: Session) -> dict[str, Any]:
-    """Everything about the server. Its own is asked only if it runs, so that nothing is started."""
-    from detent.postgres import ServerInfo, describe
-    from detent.store.server import newest_schema
-
-    settings, project = session.settings(), session.found()
-    given = settings.database is not None
-    own = describe(project.folder) if project and not given else ServerInfo(running=False)
-    asked, error = _ask(session) if given or own.running else (None, None)
-    address = next(each.value for each in settings.explain() if each.name == "database") if given else None
-    return {
-        "server": "given" if given else "own",
-        "address": address if given else own.socket_folder,
-        "running": asked is not None,
-        "error": error,
-        "version": asked.version if asked else own.version,
-        "data_folder": own.data_folder,
-        "socket_folder": own.socket_folder,
-        "pid": own.pid,
-        "size_bytes": own.size_bytes or (asked.size_bytes if asked else None),
-        "connections": asked.connections if asked else None,
-        "schema_version": asked.schema_version if asked else None,
-        "newest_schema_version": newest_schema(),
-        "users": list(own.users),
-        "held": own.held,
-    }
-
-
-def _ask(session: Session) -> tuple[Facts | None, str | None]:
-    """What the server says, or why it says nothing."""
-    from detent.store.server import facts
-
-    try:
-        return session.with_database(lambda found: facts(found.conninfo)), None
-    except DatabaseAway as away:
-        return None, " ".join(str(away.__cause__ or away).split())
-
-
-def _lines(found: dict[str, Any]) -> list[tuple[str, str]]:
-    schema = f"{found['schema_version']} of {found['newest_schema_version']}, the newest that this program knows"
+def _lines(found: DatabaseInfo) -> list[tuple[str, str]]:
+    schema = f"{found.schema_version} of {found.newest_schema_version}, the newest that this program knows"
     lines = [
-        ("Server", "Detent's own" if found["server"] == "own" else "given by the settings"),
-        ("Address", found["address"]),
+        ("Server", "Detent's own" if found.server == "own" else "given by the settings"),
+        ("Address", found.address),
         ("Running", _running(found)),
-        ("PostgreSQL", found["version"]),
-        ("Data folder", found["data_folder"]),
-        ("Size", size(found["size_bytes"]) if found["size_bytes"] else None),
-        ("Schema", schema if found["schema_version"] is not None else None),
-        ("Connections", found["connections"]),
-        ("Used by", ", ".join(f"process {user}" for user in found["users"]) or None),
+        ("PostgreSQL", found.version),
+        ("Data folder", found.data_folder),
+        ("Size", size(found.size_bytes) if found.size_bytes else None),
+        ("Schema", schema if found.schema_version is not None else None),
+        ("Connections", found.connections),
+        ("Used by", ", ".join(f"process {user}" for user in found.users) or None),
     ]
     return [(name, str(value)) for name, value in lines if value is not None]
 
 
-def _running(found: dict[str, Any]) -> str:
-    if found["error"]:
-        return f"no: {found['error']}"
-    if not found["running"]:
+def _running(found: DatabaseInfo) -> str:
+    if found.error:
+        return f"no: {found.error}"
+    if not found.running:
         return "no; it starts with the first command that needs it"
-    if found["server"] == "given":
+    if found.server == "given":
         return "yes"
-    kept = "kept by `detent db start`" if found["held"] else "it stops when nobody uses it"
-    return f"yes, as process {found['pid']}; {kept}"
+    kept = "kept by `detent db start`" if found.held else "it stops when nobody uses it"
+    return f"yes, as process {found.pid}; {kept}"
 
 
-def _report(session: Session, problems: list[str], repaired: list[str], repair: bool) -> None:
-    for problem in repaired:
+def _report(session: Session, found: Checked, repair: bool) -> None:
+    for problem in found.repaired:
         session.say(f"Repaired: {problem}")
-    for problem in problems:
+    for problem in found.problems:
         session.say(f"Wrong: {problem}")
-    if problems and not repair:
+    if found.problems and not repair:
         session.say("`detent db check --repair` counts all items anew.")
-    elif problems:
+    elif found.problems:
         session.say("This is not repaired by counting anew; please report it.")
-    elif not repaired:
+    elif not found.repaired:
         session.say("Nothing is wrong: the counts agree with the items, and every item is in its place.")
-
-
-def _limit(before: str | None, keep_days: int | None) -> datetime:
-    if before is not None:
-        try:
-            given = datetime.fromisoformat(before)
-        except ValueError:
-            raise click.BadParameter(f"{before!r} is no date, such as 2025-06-30.", param_hint="--before") from None
-        return given if given.tzinfo else given.replace(tzinfo=UTC)
-    if keep_days is None:
-        raise DetentError(
-            "The journal is kept for ever: the setting journal.retention_days is unset. "
-            "Set it, or say what to drop with --keep-days or --before."
-        )
-    return datetime.now(UTC) - timedelta(days=keep_days)

@@ -13,8 +13,8 @@ from detent.cli.output import counted, document
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected
-    from detent.store.exchange import Loaded
+    from detent.application import AsyncDetent
+    from detent.application.values import Loaded
 
 _FORMATS = ("jsonl", "graphml", "parquet")
 
@@ -37,18 +37,13 @@ def digest(session: Session, source: str | None, json_: bool) -> None:
       detent graph digest --source wiki --json
     """
 
-    async def taken(opened: Connected) -> None:
-        from detent.application.graph import AsyncGraph
-
-        found = await AsyncGraph(opened.store).digest(source)
-        if json_:
-            document(vars(found))
-            return
-        counts = [counted(found.nodes, "node"), counted(found.edges, "edge"), counted(found.references, "reference")]
-        session.say(found.digest)
-        session.say(f"{', '.join(counts)}, {_aliases(found.aliases)}")
-
-    session.with_store(taken)
+    found = session.with_db(lambda db: db.graph.digest(source))
+    if json_:
+        document(found.as_data())
+        return
+    counts = [counted(found.nodes, "node"), counted(found.edges, "edge"), counted(found.references, "reference")]
+    session.say(found.digest)
+    session.say(f"{', '.join(counts)}, {_aliases(found.aliases)}")
 
 
 @click.command("export", cls=Command, short_help="Write the graph into a file.")
@@ -81,14 +76,13 @@ def export(session: Session, file: Path, form: str | None, source: str | None) -
     if target is None and chosen == "parquet":
         raise click.UsageError("Parquet is a folder with two files; name a folder in place of `-`.")
 
-    async def written(opened: Connected) -> int:
-        from detent.application.exporting import export
+    async def written(db: AsyncDetent) -> int:
         from detent.cli.counting import Counting
 
         with Counting(session.err, "Exporting", "records") as counting:
-            return await export(opened.store, target or sys.stdout.buffer, chosen, source=source, tell=counting.tell)
+            return await db.graph.export(target or sys.stdout.buffer, chosen, source=source, tell=counting.tell)
 
-    count = session.with_store(written)
+    count = session.with_db(written)
     if target is not None:
         session.say(f"{counted(count, 'record')} written into {target}.")
 
@@ -111,16 +105,15 @@ def import_(session: Session, file: Path, json_: bool) -> None:
       detent graph import graph.jsonl.gz
     """
 
-    async def read(opened: Connected) -> Loaded:
-        from detent.application.exporting import import_file
+    async def read(db: AsyncDetent) -> Loaded:
         from detent.cli.counting import Counting
 
         with Counting(session.err, "Importing", "items") as counting:
-            return await import_file(opened.store, file, counting.tell)
+            return await db.graph.import_file(file, tell=counting.tell)
 
-    loaded = session.with_store(read)
+    loaded = session.with_db(read)
     if json_:
-        document(vars(loaded))
+        document(loaded.as_data())
         return
     parts = [counted(loaded.items, "item"), counted(loaded.nodes, "node"), counted(loaded.references, "reference")]
     session.say(f"Imported {', '.join(parts)}, {_aliases(loaded.aliases)}.")

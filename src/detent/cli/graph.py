@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,16 +10,14 @@ import click
 from detent.cli import exchange
 from detent.cli.options import Group, as_json, filters, with_session
 from detent.cli.output import counted, document
-from detent.cli.selection import Selection, find
+from detent.cli.selection import command_line
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from detent.application.connecting import Connected
-    from detent.application.graph import AsyncGraph
-    from detent.store import Store
-    from detent.store.graph import Direction, Edge, GraphPath, NamedNode, Neighbours, Subgraph
+    from detent.application import AsyncDetent
+    from detent.application.values import Direction, Edge, GraphPath, NamedNode, Neighbours, Subgraph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -101,36 +98,33 @@ def neighbours(
       detent graph neighbours README.md --only-label Section --json
     """
 
-    async def listed(opened: Connected) -> None:
-        graph = _graph(opened)
-        start = await _find(opened.store, graph, key, Selection(source, label))
-        page = await graph.neighbours(
-            start, direction=direction, limit=limit, after=after, **_filters(types, labels, sources)
-        )
-        if json_:
-            node = (await graph.node(start)).node
-            document(
-                {"node": vars(node), "neighbours": [_neighbour(each) for each in page.neighbours], "next": page.next}
-            )
-            return
-        if not page.neighbours:
-            session.say("No more edges." if after else "There are no such edges.")
-            return
-        session.out.print(_table(session, page))
-        if page.next is not None:
-            options = {
-                "--source": source,
-                "--label": label,
-                "--direction": direction if direction != "both" else None,
-                "--type": types,
-                "--only-label": labels,
-                "--only-source": sources,
-                "--limit": limit if limit != _LIMIT else None,
-                "--after": page.next,
-            }
-            session.err.print(f"\nNext page: {_next_page(session, key, options)}", soft_wrap=True)
+    async def listed(db: AsyncDetent) -> tuple[NamedNode | None, Neighbours]:
+        start = await db.graph.find_one(key, source=source, label=label)
+        chosen = _filters(types, labels, sources)
+        page = await db.graph.neighbours(start, direction=direction, limit=limit, after=after, **chosen)
+        return (await db.graph.node(start)).node if json_ else None, page
 
-    session.with_store(listed)
+    node, page = session.with_db(listed)
+    if node is not None:
+        document({"node": node.as_data(), **page.as_data()})
+        return
+    if not page.neighbours:
+        session.say("No more edges." if after else "There are no such edges.")
+        return
+    session.out.print(_table(session, page))
+    if page.next is not None:
+        options = {
+            "--source": source,
+            "--label": label,
+            "--direction": direction if direction != "both" else None,
+            "--type": types,
+            "--only-label": labels,
+            "--only-source": sources,
+            "--limit": limit if limit != _LIMIT else None,
+            "--after": page.next,
+        }
+        command = command_line(session, ["graph", "neighbours", key], options)
+        session.err.print(f"\nNext page: {command}", soft_wrap=True)
 
 
 @graph.command("path", short_help="Show how one node leads to another.")
@@ -170,15 +164,14 @@ def path(
       detent graph path README.md "Alan Turing" --direction both
     """
 
-    async def found(opened: Connected) -> GraphPath:
-        graph = _graph(opened)
-        ends = [await _find(opened.store, graph, key, Selection(source, label)) for key in (start, goal)]
+    async def found(db: AsyncDetent) -> GraphPath:
+        ends = [await db.graph.find_one(key, source=source, label=label) for key in (start, goal)]
         chosen = _filters(types, labels, sources)
-        return await graph.path(ends[0], ends[1], direction=direction, max_length=max_length, **chosen)
+        return await db.graph.path(ends[0], ends[1], direction=direction, max_length=max_length, **chosen)
 
-    way = session.with_store(found)
+    way = session.with_db(found)
     if json_:
-        document({"nodes": _all(way.nodes), "edges": _all(way.edges), "complete": way.complete})
+        document(way.as_data())
     elif way.nodes:
         _show_path(session, way)
     else:
@@ -221,49 +214,20 @@ def around(
       detent graph around README.md --only-label Section --limit 200 --json
     """
 
-    async def seen(opened: Connected) -> None:
-        graph = _graph(opened)
-        start = await _find(opened.store, graph, key, Selection(source, label))
+    async def seen(db: AsyncDetent) -> Subgraph:
+        start = await db.graph.find_one(key, source=source, label=label)
         chosen = _filters(types, labels, sources)
-        part = await graph.subgraph(start, depth=depth, limit=limit, direction=direction, **chosen)
-        if json_:
-            document({"nodes": _all(part.nodes), "edges": _all(part.edges), "complete": part.complete})
-        else:
-            _show_subgraph(session, part)
+        return await db.graph.subgraph(start, depth=depth, limit=limit, direction=direction, **chosen)
 
-    session.with_store(seen)
-
-
-def _graph(opened: Connected) -> AsyncGraph:
-    from detent.application.graph import AsyncGraph
-
-    return AsyncGraph(opened.store)
-
-
-async def _find(store: Store, graph: AsyncGraph, key: str, selection: Selection) -> int:
-    """The one node that is known by this key; what is wrong with the key is told as for items."""
-    await selection.kinds(store)
-    nodes = await graph.find(key, source=selection.source, label=selection.label)
-    if not nodes:
-        return await find(store, key, selection)
-    if len(nodes) == 1:
-        return nodes[0].id
-    lines = [f"  --source {node.source} --label {node.label}" for node in nodes[:10]]
-    raise click.UsageError(
-        f"{len(nodes)} nodes have the key {key!r}. Say which one, with one of these:\n" + "\n".join(lines)
-    )
+    part = session.with_db(seen)
+    if json_:
+        document(part.as_data())
+    else:
+        _show_subgraph(session, part)
 
 
 def _filters(types: Sequence[str], labels: Sequence[str], sources: Sequence[str]) -> dict[str, Any]:
     return {"types": types or None, "labels": labels or None, "sources": sources or None}
-
-
-def _all(values: Sequence[Any]) -> list[dict[str, Any]]:
-    return [vars(value) for value in values]
-
-
-def _neighbour(neighbour: Any) -> dict[str, Any]:
-    return {**vars(neighbour), "node": vars(neighbour.node)}
 
 
 def _table(session: Session, page: Neighbours) -> Table:
@@ -276,20 +240,6 @@ def _table(session: Session, page: Neighbours) -> Table:
         names = (plain(each.type), plain(node.source), plain(node.label), plain(node.key))
         shown.add_row(out if each.direction == "out" else into, *names, plain(node.title[:_LONGEST_TITLE]))
     return shown
-
-
-def _next_page(session: Session, key: str, options: dict[str, Any]) -> str:
-    """The command for the next page, with what this one was told; but for passwords."""
-    from detent.configuration.masking import masked
-
-    told = {
-        "--project": session.project,
-        "--database": masked(session.database) if session.database else None,
-        **options,
-    }
-    several = [(name, value if isinstance(value, tuple) else (value,)) for name, value in told.items()]
-    words = [word for name, values in several for value in values if value is not None for word in (name, str(value))]
-    return shlex.join(["detent", "graph", "neighbours", key, *words])
 
 
 def _show_path(session: Session, way: GraphPath) -> None:

@@ -8,7 +8,6 @@ import click
 
 from detent.cli.options import Command, with_session
 from detent.cli.session import Session
-from detent.errors import DetentError
 
 _NEXT = """\
 Next:
@@ -32,32 +31,11 @@ def init(session: Session, folder: Path | None) -> None:
       detent init
       detent init notes
     """
+    from detent.application.projects import make_project
     from detent.configuration import Project, load
 
-    project = Project((folder or session.project or Path.cwd()).resolve())
-    try:
-        made = [*_make_folder(project.folder), *_make_settings(project.file)]
-    except OSError as error:
-        raise DetentError(f"{project.root} cannot become a project: {error.strerror}.") from error
-    words = f"Made {' and '.join(made)}" if made else "Nothing was to be made"
+    project = make_project(folder or session.project or Path.cwd())
+    words = f"Made {' and '.join(project.made)}" if project.made else "Nothing was to be made"
     click.echo(f"{words}: {project.root} is a project.")
-    if not load(project).handlers.modules:
+    if not load(Project(project.root)).handlers.modules:
         click.echo(_NEXT)
-
-
-def _make_folder(folder: Path) -> list[str]:
-    from detent.postgres.folder import make_project_folder
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return [folder.name] if make_project_folder(folder) else []
-
-
-def _make_settings(file: Path) -> list[str]:
-    from detent.configuration import template
-
-    try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(template())
-    except FileExistsError:
-        return []
-    return [file.name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,8 +11,9 @@ from detent.cli.output import document
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected
-    from detent.lifecycle import Lifecycle
+    from collections.abc import Sequence
+
+    from detent.application.lifecycles import ShownLifecycle
 
 
 @click.command(cls=Command, short_help="Show the states that items go through.")
@@ -34,82 +35,45 @@ def lifecycles(session: Session, name: str | None, diagram: bool, json_: bool) -
       detent lifecycles article
       detent lifecycles node --mermaid > node.mmd
     """
-    from detent.lifecycle import mermaid
+    from detent.application.lifecycles import lifecycles_at
 
     if diagram and (name is None or json_):
         raise click.UsageError("--mermaid is for one lifecycle: `detent lifecycles NAME --mermaid`.")
-    known = _known(session)
-    chosen = [_choose(name, known)] if name else list(known.values())
+    chosen = session.finish(lambda: lifecycles_at(session.project, database=session.database, name=name))
     if json_:
-        document({"lifecycles": [_document(each) for each in chosen]})
+        document({"lifecycles": [each.as_data() for each in chosen]})
     elif diagram:
-        click.echo(mermaid(chosen[0]), nl=False)
+        click.echo(chosen[0].mermaid, nl=False)
     elif name:
         _show(session, chosen[0])
     else:
         _list(session, chosen)
 
 
-def _known(session: Session) -> dict[str, Lifecycle]:
-    from detent.lifecycle import BUILTIN
-    from detent.postgres import describe
-
-    async def kept(opened: Connected) -> dict[str, Lifecycle]:
-        return dict(opened.store.kinds.lifecycles)
-
-    project = session.found()
-    exists = session.settings().database or (project and describe(project.folder).data_folder)
-    return dict(BUILTIN) | (session.with_store(kept) if exists else {})
-
-
-def _choose(name: str, known: dict[str, Lifecycle]) -> Lifecycle:
-    from detent.store.ledger.kinds import unknown
-
-    if name not in known:
-        raise unknown("lifecycle", name, known)
-    return known[name]
-
-
-def _list(session: Session, chosen: list[Lifecycle]) -> None:
+def _list(session: Session, chosen: Sequence[ShownLifecycle]) -> None:
     from detent.cli.drawing import table
 
     shown = table("Lifecycle", "Begins", "Waiting", "Working", "Failed", wide=["Waiting", "Working"])
     for each in chosen:
-        roles = (each.entries, each.waiting, each.working, each.failures)
-        shown.add_row(each.name, *[", ".join(state for state in each.states if state in role) for role in roles])
+        roles = [[of.state for of in each.states if of.meaning == role] for role in ("waiting", "working", "failed")]
+        begins = [of.state for of in each.states if of.state in each.entries]
+        shown.add_row(each.name, *map(", ".join, (begins, *roles)))
     session.out.print(shown)
     session.say("\n`detent lifecycles NAME` shows the moves of one.")
 
 
-def _show(session: Session, lifecycle: Lifecycle) -> None:
+def _show(session: Session, lifecycle: ShownLifecycle) -> None:
     from detent.cli.drawing import plain, table
-    from detent.cli.standing import STYLES, meaning
-    from detent.lifecycle import mermaid
+    from detent.cli.standing import STYLES
 
     shown = table("State", "Meaning", "Event", "Next state")
-    for state in lifecycle.states:
-        role = meaning(lifecycle, state)
-        first = (state, plain(role, style=STYLES[role]))
-        for move in [move for move in lifecycle.moves if move.state == state]:
-            shown.add_row(*first, str(move.event), move.to)
+    for each in lifecycle.states:
+        first = (each.state, plain(each.meaning, style=STYLES[each.meaning]))
+        for move in [move for move in lifecycle.moves if move.state == each.state]:
+            shown.add_row(*first, move.event, move.to)
             first = ("", plain(""))
         if first[0]:
             shown.add_row(*first, "", "")
-    session.say(f"The lifecycle {lifecycle.name}; items begin as {' or '.join(sorted(lifecycle.entries))}.\n")
+    session.say(f"The lifecycle {lifecycle.name}; items begin as {' or '.join(lifecycle.entries)}.\n")
     session.out.print(shown)
-    session.say(f"\nAs a Mermaid diagram:\n\n{mermaid(lifecycle)}")
-
-
-def _document(lifecycle: Lifecycle) -> dict[str, Any]:
-    from detent.cli.standing import meaning
-    from detent.lifecycle import mermaid
-
-    return {
-        "name": lifecycle.name,
-        "initial": lifecycle.initial,
-        "entries": sorted(lifecycle.entries),
-        "states": [{"state": state, "meaning": meaning(lifecycle, state)} for state in lifecycle.states],
-        "moves": [{"state": move.state, "event": str(move.event), "to": move.to} for move in lifecycle.moves],
-        "failure_kinds": dict(lifecycle.failure_kinds),
-        "mermaid": mermaid(lifecycle),
-    }
+    session.say(f"\nAs a Mermaid diagram:\n\n{lifecycle.mermaid}")

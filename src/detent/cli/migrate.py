@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from detent.cli.output import counted, document, number
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected
+    from detent.application import AsyncDetent
     from detent.application.migrating import Migrated
 
 _SHOWN = 20
@@ -54,16 +54,15 @@ def migrate_flags(session: Session, file: Path, source: str | None, label: str |
       detent migrate-flags scopes.jsonl --source brain --label Scope
     """
 
-    async def migrated(opened: Connected) -> Migrated:
-        from detent.application.migrating import migrate_flags
+    async def migrated(db: AsyncDetent) -> Migrated:
         from detent.cli.counting import Counting
 
         with Counting(session.err, "Migrating", "nodes") as counting:
-            return await migrate_flags(opened.store, file, source=source, label=label, tell=counting.tell)
+            return await db.graph.migrate_flags(file, source=source, label=label, tell=counting.tell)
 
-    found = session.with_store(migrated)
+    found = session.with_db(migrated)
     if json_:
-        document(_document(found))
+        document(found.as_data())
     else:
         _tell(session, found)
     return 1 if found.problems else 0
@@ -86,16 +85,3 @@ def _states(found: Migrated, source: str, label: str) -> dict[str, int]:
     from detent.lifecycle import NODE
 
     return {state: count for state in NODE.states if (count := found.states[source, label, state])}
-
-
-def _document(found: Migrated) -> dict[str, Any]:
-    return {
-        "nodes": found.states.total(),
-        "known": found.known,
-        "references": found.references,
-        "states": [
-            {"source": source, "label": label, "state": state, "count": count}
-            for (source, label, state), count in sorted(found.states.items())
-        ],
-        "problems": [vars(problem) for problem in found.problems],
-    }

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from detent.cli.options import Group, ReaderGone, global_options
-from detent.errors import DetentError
+from detent.errors import Ambiguous, DetentError
 
 MISTAKE, UNEXPECTED, UNWRITABLE, INTERRUPTED, BROKEN_PIPE = 2, 70, 74, 130, 141
 _SELDOM = 50_000
@@ -42,8 +42,9 @@ _SECTIONS = {
         "graph": "graph.graph",
     },
     "Steer": {
-        "retry": "retry.retry",
-        "reset": "reset.reset",
+        "retry": "moving.retry",
+        "reset": "moving.reset",
+        "skip": "moving.skip",
         "pause": "sources.pause",
         "resume": "sources.resume",
         "remove": "remove.remove",
@@ -141,7 +142,7 @@ def _status(arguments: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except DetentError as error:
-        return _complain(str(error), MISTAKE)
+        return _complain(_sentence(error), MISTAKE)
     except (KeyboardInterrupt, click.Abort):
         return _complain("Stopped.", INTERRUPTED)
     except (ReaderGone, BrokenPipeError):
@@ -150,6 +151,15 @@ def _status(arguments: list[str] | None) -> int:
         if _wants_trace(arguments):
             raise
         return _unforeseen(error)
+
+
+def _sentence(error: DetentError) -> str:
+    """The error's message; where a key was not enough, with the options that say which item is meant."""
+    if not isinstance(error, Ambiguous):
+        return str(error)
+    lines = [f"  --source {item.source} --label {item.label}" for item in error.items]
+    sentence = f"{error.count} items have the key {error.key!r}. Say which one, with one of these:"
+    return "\n".join([sentence, *lines])
 
 
 def _prepare_streams() -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detent.cli.session import Session
-from detent.knowledge import Filters
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from detent.search import Answer, Hit
-    from detent.store import Store
+    from detent.application.values import Answer, Hit
 
 MARKS = ("\ufdd0", "\ufdd1")
 """What stands around a match until it is drawn: characters that are none."""
@@ -21,7 +19,7 @@ MARKS = ("\ufdd0", "\ufdd1")
 _MATCH = re.compile(f"{MARKS[0]}([^{MARKS[1]}]*){MARKS[1]}")
 
 
-def show(session: Session, answer: Answer, notes: Sequence[str], nothing: str, *, scores: bool) -> None:
+def show(session: Session, answer: Answer, nothing: str, *, scores: bool) -> None:
     """Show the hits, or the sentence that there are none; what else is to be known comes below."""
     from detent.cli.drawing import plain
 
@@ -31,25 +29,8 @@ def show(session: Session, answer: Answer, notes: Sequence[str], nothing: str, *
         _show(session, rank, hit, scores)
     if not answer.hits:
         session.say(nothing)
-    for note in notes:
+    for note in answer.notes:
         session.err.print(plain(f"Note: {note}", style="yellow"), soft_wrap=True)
-
-
-async def why_nothing(store: Store, filters: Filters, mode: str, around: bool) -> str:
-    """Why nothing was found, as far as that can be told."""
-    known = await store.texts.statistics()
-    if not known.texts and not known.pending:
-        return "Nothing is found: there are no texts yet. `detent run` brings them in."
-    if filters != Filters():
-        scope = await store.filtering.scope(filters)
-        if scope.allowed is not None and not scope.allowed:
-            return "Nothing is found: there is nothing at all that meets the filters."
-        return "Nothing is found among what meets the filters."
-    if around:
-        return "Nothing is found near what --around names."
-    if mode == "text":
-        return "No text has these words. --mode hybrid finds what means the same as well."
-    return "Nothing is found."
 
 
 def _show(session: Session, rank: int, hit: Hit, scores: bool) -> None:

@@ -12,14 +12,11 @@ import click
 
 from detent.cli.options import Command, as_json, filters, with_session
 from detent.cli.output import document
-from detent.cli.selection import Selection, find
 from detent.cli.session import Session
-from detent.errors import Ambiguous, InvalidSource
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected
-    from detent.search import Answer, Suggestion
-    from detent.store import Store
+    from detent.application import AsyncDetent
+    from detent.application.values import Answer, Suggestion
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -184,33 +181,25 @@ def search(
     _require_mode(mode, around, weights)
     _require_span(narrowed["since"], narrowed["until"])
 
-    async def found(opened: Connected) -> None:
-        from contextlib import ExitStack
-
-        from detent.application.searching import WEIGHTS, SearchVerbs
-        from detent.cli.results import why_nothing
+    async def found(db: AsyncDetent) -> tuple[Answer, str]:
+        from detent.application.searching import WEIGHTS
         from detent.knowledge import Filters
 
         chosen = Filters(**narrowed)
-        warning = None if mode == "text" else _know_provider(opened)
-        with ExitStack() as stack:
-            stack.callback((searching := SearchVerbs(opened)).close_search)
-            answer = await searching.search(
-                " ".join(words),
-                mode=mode,
-                limit=limit,
-                filters=chosen,
-                grouped=not passages,
-                around=around,
-                weights=weights or WEIGHTS,
-                marks=_marks(session, json_),
-            )
-        notes = (*([warning] if warning else []), *answer.notes)
-        asked = not answer.hits and not json_
-        nothing = await why_nothing(opened.store, chosen, mode or "hybrid", bool(around)) if asked else ""
-        _present(session, answer, notes, nothing, scores=scores, json_=json_)
+        answer = await db.search(
+            " ".join(words),
+            mode=mode,
+            limit=limit,
+            filters=chosen,
+            grouped=not passages,
+            around=around,
+            weights=weights or WEIGHTS,
+            marks=_marks(session, json_),
+        )
+        used = mode or ("graph" if around else "hybrid")
+        return answer, "" if answer.hits or json_ else await db.explain_nothing(mode=used, filters=chosen)
 
-    session.with_store(found)
+    _present(session, *session.with_db(found), scores=scores, json_=json_)
 
 
 @click.command(cls=Command, short_help="Find what is like a node.")
@@ -244,21 +233,14 @@ def similar(
       detent similar README.md --source docs --only-label Article --limit 5
     """
 
-    async def found(opened: Connected) -> None:
-        from contextlib import ExitStack
-
-        from detent.application.searching import SearchVerbs
+    async def found(db: AsyncDetent) -> Answer:
         from detent.knowledge import Filters
 
-        number = await _one(opened.store, key, Selection(source, label))
-        with ExitStack() as stack:
-            stack.callback((searching := SearchVerbs(opened)).close_search)
-            chosen = Filters(sources=sources, labels=labels)
-            answer = await searching.similar(number, limit=limit, filters=chosen, grouped=not passages)
-        nothing = f"Nothing is found that is like {key!r}."
-        _present(session, answer, answer.notes, nothing, scores=scores, json_=json_)
+        chosen = Filters(sources=sources, labels=labels)
+        return await db.similar(key, source=source, label=label, limit=limit, filters=chosen, grouped=not passages)
 
-    session.with_store(found)
+    answer = session.with_db(found)
+    _present(session, answer, f"Nothing is found that is like {key!r}.", scores=scores, json_=json_)
 
 
 @click.command(cls=Command, short_help="Complete the beginning of a title.")
@@ -281,21 +263,18 @@ def suggest(
       detent suggest al --label Article --json
     """
 
-    async def found(opened: Connected) -> None:
-        from detent.application.searching import SearchVerbs
+    async def found(db: AsyncDetent) -> list[Suggestion]:
         from detent.knowledge import Filters
 
-        searching = SearchVerbs(opened)
-        chosen = Filters(sources=sources, labels=labels)
-        titles = await searching.suggest(" ".join(words), limit=limit, filters=chosen)
-        if json_:
-            document({"suggestions": [vars(each) for each in titles]})
-        elif titles:
-            _list(session, titles)
-        else:
-            session.say("No title begins so.")
+        return await db.suggest(" ".join(words), limit=limit, filters=Filters(sources=sources, labels=labels))
 
-    session.with_store(found)
+    titles = session.with_db(found)
+    if json_:
+        document({"suggestions": [each.as_data() for each in titles]})
+    elif titles:
+        _list(session, titles)
+    else:
+        session.say("No title begins so.")
 
 
 def _require_mode(mode: str | None, around: Sequence[str], weights: object) -> None:
@@ -320,46 +299,14 @@ def _marks(session: Session, json_: bool) -> tuple[str, str]:
     return ("", "") if json_ or not session.out.is_terminal else MARKS
 
 
-def _know_provider(opened: Connected) -> str | None:
-    """Import the project's modules if one of them has to make the provider known; says what kept it from that."""
-    from detent.embedding.registry import is_registered
-
-    if is_registered(opened.settings.embedding.provider) or not opened.settings.handlers.modules:
-        return None
-    from detent.worker.modules import load_sources
-
-    try:
-        load_sources(opened.settings.handlers.modules, opened.project)
-    except InvalidSource as error:
-        return str(error)
-    return None
-
-
-async def _one(store: Store, key: str, selection: Selection) -> int:
-    """The one node that is known by this key; what is wrong with the key is told as for items."""
-    await selection.kinds(store)
-    nodes = await store.reading.find(key, source=selection.source, label=selection.label)
-    if len(nodes) == 1:
-        return nodes[0].id
-    if nodes and not any(node.key == key for node in nodes):
-        raise Ambiguous(key, [f"{node.source}/{node.label}/{node.key}" for node in nodes[:10]])
-    return await find(store, key, selection)
-
-
-def _present(
-    session: Session, answer: Answer, notes: Sequence[str], nothing: str, *, scores: bool, json_: bool
-) -> None:
+def _present(session: Session, answer: Answer, nothing: str, *, scores: bool, json_: bool) -> None:
     """Show an answer to a person, with what is to be said if it is empty; or write it for a program."""
     from detent.cli.results import show
 
     if json_:
-        document(_document(answer, notes))
+        document(answer.as_data())
     else:
-        show(session, answer, notes, nothing, scores=scores)
-
-
-def _document(answer: Answer, notes: Sequence[str]) -> dict[str, Any]:
-    return {"hits": [vars(hit) for hit in answer.hits], "notes": list(notes)}
+        show(session, answer, nothing, scores=scores)
 
 
 def _list(session: Session, titles: Sequence[Suggestion]) -> None:

@@ -1,95 +1,63 @@
-"""Choosing items: by their keys, or by what they have in common."""
+"""The options that choose items, by what they have in common."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import click
 
-from detent.errors import UnknownName
+from detent.cli.options import filters
+from detent.cli.session import Session
 
-if TYPE_CHECKING:
-    from detent.store import Kind, Store
-
-_PAGE = 5_000
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What a command line asks for. Names that do not exist are mistakes, never an empty result."""
-
-    source: str | None = None
-    label: str | None = None
-    state: str | None = None
-    error_kind: str | None = None
-
-    @property
-    def narrows(self) -> bool:
-        return any((self.source, self.label, self.state, self.error_kind))
-
-    async def kinds(self, store: Store) -> list[Kind]:
-        """The kinds of the items that are meant."""
-        from detent.store.ledger.listing import require_error_kind, require_state
-
-        kinds = await store.kinds.select(self.source, self.label)
-        if kinds and self.state is not None:
-            require_state(self.state, kinds)
-        if kinds and self.error_kind is not None:
-            require_error_kind(self.error_kind, kinds)
-        return kinds
-
-    async def pages(self, store: Store, *, failed: bool = False) -> AsyncIterator[list[int]]:
-        """The ids of the items, a page at a time; with `failed` only of those that have failed for good."""
-        for kind in await self.kinds(store):
-            for state in self._states(kind, failed):
-                async for ids in self._pages_of(store, kind, state):
-                    yield ids
-
-    def _states(self, kind: Kind, failed: bool) -> Sequence[str | None]:
-        """The states to look in; None stands for all of them at once."""
-        lifecycle = kind.lifecycle
-        if failed:
-            return [state for state in lifecycle.states if state in lifecycle.failures]
-        return [self.state] if self.state is None or self.state in lifecycle.states else []
-
-    async def _pages_of(self, store: Store, kind: Kind, state: str | None) -> AsyncIterator[list[int]]:
-        more, mark = True, None
-        while more:
-            page = await store.list(
-                source=kind.source,
-                label=kind.label,
-                state=state,
-                error_kind=self.error_kind,
-                limit=_PAGE,
-                after=mark,
-            )
-            yield [item.id for item in page.items]
-            mark, more = page.next, page.next is not None
-
-
-async def find(store: Store, key: str, selection: Selection) -> int:
-    """The one item with this key; if there are several, a mistake that lists them."""
-    ids = await _ids(store, key, selection)
-    if len(ids) == 1:
-        return ids[0]
-    stories = [await store.show(each) for each in ids[:10]]
-    lines = [f"  --source {story.item.source} --label {story.item.label}  ({story.item.state})" for story in stories]
-    raise click.UsageError(
-        f"{len(ids)} items have the key {key!r}. Say which one, with one of these:\n" + "\n".join(lines)
+def item_filters(command: F) -> F:
+    """--source, --label, --state, --error-kind, --text, --since and --until."""
+    options = (
+        click.option("--state", help="Only items in this state; `detent lifecycles` shows which there are."),
+        click.option("--error-kind", help="Only items with this kind of error, such as timeout or not_found."),
+        click.option("--text", help="Only items with this text in their key or in the reason of their failure."),
+        click.option(
+            "--since", metavar="DATE", help="Only items that came to their state on this day or time (UTC) or later."
+        ),
+        click.option("--until", metavar="DATE", help="Only items that came to their state until this day or time."),
     )
+    for option in reversed(options):
+        command = option(command)
+    return filters(command)
 
 
-async def _ids(store: Store, key: str, selection: Selection) -> list[int]:
-    try:
-        return await store.listing.find(key, source=selection.source, label=selection.label)
-    except UnknownName:
-        if not selection.narrows:
-            raise
-        await selection.kinds(store)
-        elsewhere = await store.show((await store.listing.find(key))[0])
-        raise UnknownName(
-            f"There is no such item with the key {key!r}, but there is one with "
-            f"--source {elsewhere.item.source} --label {elsewhere.item.label}."
-        ) from None
+def narrows(narrowed: Mapping[str, Any]) -> bool:
+    """Tells whether any of these options is given."""
+    return any(value is not None for value in narrowed.values())
+
+
+def require_choice(keys: Sequence[str], narrowed: Mapping[str, Any], everything: bool) -> None:
+    """Items are named, chosen by options, or all; never all by forgetting to say which."""
+    beside_keys = [name for name, value in narrowed.items() if value is not None and name not in ("source", "label")]
+    if keys and (everything or beside_keys):
+        raise click.UsageError("Name items by their keys or choose them by options, not both.")
+    if not keys and not everything and not narrows(narrowed):
+        raise click.UsageError("Say which items: by their keys, by options such as --source or --state, or --all.")
+
+
+def command_line(session: Session, command: Sequence[str], options: Mapping[str, Any]) -> str:
+    """A command with the options of this one, but for passwords. An option that has no value is left out."""
+    from detent.configuration.masking import masked
+
+    told = {
+        "--project": session.project,
+        "--database": masked(session.database) if session.database else None,
+        **options,
+    }
+    several = [(name, value if isinstance(value, tuple) else (value,)) for name, value in told.items()]
+    words = [word for name, values in several for value in values if value is not None for word in (name, str(value))]
+    return shlex.join(["detent", *command, *words])
+
+
+def option_named(name: str) -> str:
+    """The option that gives a parameter: `--error-kind` for `error_kind`."""
+    return f"--{name.replace('_', '-')}"

@@ -14,6 +14,7 @@ from detent.errors import DetentError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from detent.application import AsyncDetent
     from detent.application.connecting import Connected, Located
     from detent.configuration import Configuration, Project
 
@@ -50,8 +51,6 @@ class Session:
         """The project, if there is one. A folder that is named must be there."""
         from detent.application.connecting import project_at
 
-        if self.project is not None and not self.project.is_dir():
-            raise DetentError(f"There is no folder {self.project}.")
         return project_at(self.project)
 
     def settings(self, flags: Mapping[str, object] | None = None) -> Configuration:
@@ -63,6 +62,18 @@ class Session:
         """Open the project's store, and do something with it."""
         self.require_project()
         return self.with_new_store(verb)
+
+    def with_db(self, verb: Callable[[AsyncDetent], Awaitable[T]]) -> T:
+        """Open the project's database, and do something with its verbs."""
+        self.require_project()
+
+        async def opened() -> T:
+            from detent.application import open_async
+
+            async with open_async(self.project, database=self.database) as db:
+                return await verb(db)
+
+        return self.finish(opened)
 
     def with_new_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
         """The same; but where there is no project yet, one is made."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,13 +11,11 @@ from detent.cli.output import document, moment, number
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from rich.table import Table
 
-    from detent.application.connecting import Connected
-    from detent.cli.status import Overview
-    from detent.store.ledger.sources import Configured
+    from detent.application.sources import ListedSource
 
 _MOST_LISTED = 10
 
@@ -37,7 +35,18 @@ def sources(session: Session, json_: bool) -> None:
       detent sources
       detent sources --json
     """
-    session.with_store(lambda opened: _show(session, opened, json_))
+    from detent.cli.status import NO_SOURCES, NOT_BEGUN
+
+    found = session.with_db(lambda db: db.list_sources())
+    if json_:
+        document({"sources": [each.as_data() for each in found]})
+    elif found:
+        session.out.print(_table(found) if any(each.labels for each in found) else NOT_BEGUN)
+        for each in found:
+            if each.type is not None:
+                session.say(_told(each))
+    else:
+        session.say(NO_SOURCES)
 
 
 @click.command(cls=Command, short_help="Let nothing more of a source be worked on.")
@@ -51,12 +60,8 @@ def pause(session: Session, source: str) -> None:
       detent pause wiki
       detent resume wiki
     """
-
-    async def paused(opened: Connected) -> None:
-        await opened.store.pause(source)
-        session.say(f"{source} is paused: none of its items are claimed until `detent resume {source}`.")
-
-    session.with_store(paused)
+    session.with_db(lambda db: db.pause(source))
+    session.say(f"{source} is paused: none of its items are claimed until `detent resume {source}`.")
 
 
 @click.command(cls=Command, short_help="Let a paused source be worked on again.")
@@ -69,49 +74,27 @@ def resume(session: Session, source: str) -> None:
     Examples:
       detent resume wiki
     """
-
-    async def resumed(opened: Connected) -> None:
-        paused = {origin.name for origin in await opened.store.sources.all() if origin.paused_at}
-        await opened.store.resume(source)
-        if source in paused:
-            session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
-        else:
-            session.say(f"{source} was not paused.")
-
-    session.with_store(resumed)
-
-
-async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    from detent.cli.status import NO_SOURCES, NOT_BEGUN, look
-
-    overview = await look(opened.store)
-    configured = {each.name: each for each in await opened.store.sources.configured()}
-    if json_:
-        document(_document(overview, configured))
-    elif overview.origins:
-        session.out.print(_table(overview) if overview.standings else NOT_BEGUN)
-        for each in configured.values():
-            session.say(_told(each))
+    if session.with_db(lambda db: db.resume(source)):
+        session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
     else:
-        session.say(NO_SOURCES)
+        session.say(f"{source} was not paused.")
 
 
-def _table(overview: Overview) -> Table:
+def _table(found: Sequence[ListedSource]) -> Table:
     from detent.cli.drawing import plain, table
 
-    paused = {origin.name: origin.paused_at for origin in overview.origins}
     shown = table("Source", "Label", "Lifecycle", "Items", "Paused", numbers=["Items"])
-    for each in overview.standings:
-        since = paused.get(each.kind.source)
-        words = f"since {moment(since)}" if since else ""
-        kind = each.kind
-        shown.add_row(plain(kind.source), plain(kind.label), kind.lifecycle.name, number(each.total), words)
+    for source in found:
+        words = f"since {moment(source.paused_at)}" if source.paused_at else ""
+        for each in source.labels:
+            shown.add_row(plain(source.name), plain(each.label), each.lifecycle, number(each.items), words)
     return shown
 
 
-def _told(source: Configured) -> str:
+def _told(source: ListedSource) -> str:
     """What a source was told to take, in words: its settings, but for those that say nothing."""
-    said = {name: value for name, value in source.shown.items() if value is not False and value not in (None, [], "")}
+    settings = source.settings or {}
+    said = {name: value for name, value in settings.items() if value is not False and value not in (None, [], "")}
     words = (f"{name} {_listed(value) if isinstance(value, list) else value}" for name, value in said.items())
     return f"{source.name} ({source.type}): {'; '.join(words)}"
 
@@ -119,26 +102,3 @@ def _told(source: Configured) -> str:
 def _listed(values: Sequence[object]) -> str:
     more = len(values) - _MOST_LISTED
     return ", ".join(map(str, values[:_MOST_LISTED])) + (f" and {number(more)} more" if more > 0 else "")
-
-
-def _document(overview: Overview, configured: Mapping[str, Configured]) -> dict[str, Any]:
-    def told(name: str) -> dict[str, Any]:
-        source = configured.get(name)
-        return {"type": source.type, "settings": source.shown} if source else {"type": None, "settings": None}
-
-    return {
-        "sources": [
-            {
-                "name": origin.name,
-                "added_at": origin.added_at,
-                "paused_at": origin.paused_at,
-                **told(origin.name),
-                "labels": [
-                    {"label": each.kind.label, "lifecycle": each.kind.lifecycle.name, "items": each.total}
-                    for each in overview.standings
-                    if each.kind.source == origin.name
-                ],
-            }
-            for origin in overview.origins
-        ]
-    }

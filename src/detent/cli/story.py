@@ -10,16 +10,13 @@ import click
 
 from detent.cli.options import Command, as_json, filters, with_session
 from detent.cli.output import ago, document, duration, moment
-from detent.cli.selection import Selection, find
 from detent.cli.session import Session
 from detent.errors import DetentError
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from detent.application.connecting import Connected
-    from detent.knowledge import Embedding
-    from detent.store import Entry, Listed, Story
+    from detent.application.values import Entry, Listed, Story
 
 _LONGEST = 400
 """Characters of a checkpoint that are shown."""
@@ -57,34 +54,30 @@ def show(session: Session, key: str, *, source: str | None, label: str | None, j
       detent show Owl --text
     """
 
-    async def told(opened: Connected) -> None:
-        story = await opened.store.show(await find(opened.store, key, Selection(source, label)))
-        texts = await opened.store.reading.texts(story.item.id) if text else None
-        if json_:
-            document(_document(story, texts))
-        elif texts is not None:
-            _read_out(session, story, texts)
-        else:
-            _tell(session, story)
-
-    session.with_store(told)
+    story = session.with_db(lambda db: db.show(key, source=source, label=label, texts=text))
+    if json_:
+        document(story.as_data())
+    elif text:
+        _read_out(session, story)
+    else:
+        _tell(session, story)
 
 
-def _read_out(session: Session, story: Story, texts: Sequence[tuple[str, str]]) -> None:
+def _read_out(session: Session, story: Story) -> None:
     """Each text under its title, which is not said again where the next is only more of it."""
     from detent.cli.drawing import plain
 
-    if not texts:
+    if not story.texts:
         leads = f"It leads to {story.alias_of}." if story.alias_of is not None else "It has no text."
         raise DetentError(f"{story.item.source}/{story.item.label}/{story.item.key}: {leads}")
     before = None
-    for title, text in texts:
-        if title != before:
-            session.out.print(plain(title, style="bold"), soft_wrap=True)
-        for line in text.split("\n"):
+    for each in story.texts:
+        if each.title != before:
+            session.out.print(plain(each.title, style="bold"), soft_wrap=True)
+        for line in each.text.split("\n"):
             session.out.print(plain(line), soft_wrap=True)
         session.out.print()
-        before = title
+        before = each.title
 
 
 def _tell(session: Session, story: Story) -> None:
@@ -172,27 +165,3 @@ def _moves(history: list[Entry], arrow: str) -> Iterator[Text]:
         by = entry.owner if entry.owner.startswith("by ") else f"by {entry.owner}"
         why = f": {entry.reason}" if entry.reason else ""
         yield plain(f"{moment(entry.at)}  {move:{width}}  attempt {entry.attempt}{took}, {by}{why}")
-
-
-def _as_data(made: Embedding) -> dict[str, str | None]:
-    own = str(made.hash) if made.hash else None
-    return {"provider": made.provider, "model": made.model, "content_hash": made.content_hash, "hash": own}
-
-
-def _document(story: Story, texts: Sequence[tuple[str, str]] | None) -> dict[str, Any]:
-    lease = {"owner": story.owner, "deadline": story.deadline, "token": story.token} if story.owner else None
-    return {
-        "item": vars(story.item),
-        "lifecycle": story.lifecycle,
-        "changed": story.changed,
-        "title": story.title,
-        "properties": story.properties,
-        "alias_of": story.alias_of,
-        "embedding": _as_data(story.embedding) if story.embedding else None,
-        "error_at": story.error_at,
-        "lease": lease,
-        "checkpoint": story.checkpoint,
-        "reached": story.reached,
-        "history": [vars(entry) for entry in story.history],
-        "texts": [{"title": title, "text": text} for title, text in texts] if texts is not None else None,
-    }

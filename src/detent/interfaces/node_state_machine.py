@@ -5,17 +5,15 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from detent.application import Detent
+from detent.application.steering import Found, owner_name, require_name
+from detent.application.values import Kind, Listed, Progress, Remark, Settled
 from detent.errors import DetentError
 from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOptions, event_between
 from detent.knowledge import Embedding, Item, NewItem
 from detent.lifecycle import NODE, PASSAGE, Event, Lifecycle
-from detent.store import Kind, Listed, Settled, Stage
-from detent.store.ledger.kinds import unknown
-from detent.store.ledger.steering import Progress, Remark
-from detent.worker.names import worker_name
 
 log = logging.getLogger("detent.interfaces")
 
@@ -57,11 +55,12 @@ class NodeStateMachine:
         self, db: Detent, source: str | None = None, *, lease_seconds: float = 300.0, max_attempts: int = 3
     ) -> None:
         self._db = db
-        self._store = db.asynchronous.store
+        self._verbs = db.asynchronous
+        self._steering = db.asynchronous.steering
         self._source = source
         self._lease_seconds = lease_seconds
         self._max_attempts = max_attempts
-        self._owner = worker_name(role="nodes")
+        self._owner = owner_name("nodes")
         self._held: dict[int, Item] = {}
         self._known: list[Kind] = []
 
@@ -148,14 +147,14 @@ class NodeStateMachine:
     async def _detect(self, label: str, nodes: Iterable[str] | Mapping[str, str | None], project_id: str | None) -> int:
         hashes: Mapping[str, str | None] = nodes if isinstance(nodes, Mapping) else dict.fromkeys(nodes)
         source = project_id or self._source or HOME
-        await self._store.declare(source, label, NODE)
-        return await self._store.add(
+        await self._verbs.declare(source, label, NODE)
+        return await self._verbs.add(
             source, label, [NewItem(uuid, label, content_hash=said) for uuid, said in hashes.items()]
         )
 
     async def _move(self, wishes: Mapping[Name, Wish]) -> int:
         found = await self._find(wishes)
-        moves: dict[tuple[str, Event, str, str], list[tuple[Any, Wish]]] = {}
+        moves: dict[tuple[str, Event, str, str], list[tuple[Found, Wish]]] = {}
         born: dict[str, dict[str, str | None]] = {}
         for name, wish in wishes.items():
             row = found.get(name)
@@ -175,28 +174,32 @@ class NodeStateMachine:
             moved += await self._move_alike(event, state, to, lines)
         return moved
 
-    def _lifecycle(self, row: Any) -> Lifecycle:
+    def _lifecycle(self, row: Found) -> Lifecycle:
         """That of a node, or of one that came with another: its text and its links were written with that."""
         return next(kind.lifecycle for kind in self._known if kind.id == row.kind_id)
 
-    async def _move_alike(self, event: Event, state: str, to: str, lines: Sequence[tuple[Any, Wish]]) -> int:
+    async def _move_alike(self, event: Event, state: str, to: str, lines: Sequence[tuple[Found, Wish]]) -> int:
         """Make one move with many nodes of one lifecycle."""
         if event in (Event.DONE, Event.FAIL):
             return await self._finish(state, to, lines)
         remarks = {row.id: _remark(wish, row.content_hash) for row, wish in lines}
         if event is not Event.CLAIM:
-            return len(await self._store.steering.send(remarks, state, to, owner=self._owner))
-        stage = Stage(self._lifecycle(lines[0][0]), state, self._max_attempts)
-        taken = await self._store.steering.take(remarks, stage, owner=self._owner, lease_seconds=self._lease_seconds)
+            return len(await self._steering.send(remarks, state, to, owner=self._owner))
+        taken = await self._steering.take(
+            remarks,
+            self._lifecycle(lines[0][0]),
+            state,
+            owner=self._owner,
+            lease_seconds=self._lease_seconds,
+            max_attempts=self._max_attempts,
+        )
         self._held |= {item.id: item for item in taken}
         return len(taken)
 
-    async def _finish(self, state: str, to: str, lines: Sequence[tuple[Any, Wish]]) -> int:
+    async def _finish(self, state: str, to: str, lines: Sequence[tuple[Found, Wish]]) -> int:
         """Take nodes out of work that this machine has taken."""
         held = [(item, wish) for row, wish in lines if (item := self._held.get(row.id)) and item.state == state]
-        receipts = await self._store.steering.settle(
-            [(item, to, _remark(wish, item.content_hash)) for item, wish in held]
-        )
+        receipts = await self._steering.finish([(item, to, _remark(wish, item.content_hash)) for item, wish in held])
         lost = [receipt for receipt in receipts if receipt.status is Settled.LOST]
         if len(lost) + len(lines) - len(held):
             log.warning("%d nodes in %s are not held by this program.", len(lost) + len(lines) - len(held), state)
@@ -210,7 +213,7 @@ class NodeStateMachine:
         """Renew the leases of these nodes; returns the uuids of those that were lost."""
         if not ids:
             return []
-        kept = await self._store.renew({self._held[number].token for number in ids})
+        kept = await self._verbs.renew({self._held[number].token for number in ids})
         lost = [number for number in ids if self._held[number].token not in kept]
         return sorted(self._held.pop(number).key for number in lost)
 
@@ -224,8 +227,7 @@ class NodeStateMachine:
         *,
         lifecycles: Sequence[Lifecycle],
     ) -> list[NodeStateInfo]:
-        if state not in NODE.states:
-            raise unknown("state of a node", state, NODE.states)
+        require_name("state of a node", state, NODE.states)
         if error_type is not None and state != _ERROR:
             return []
         await self._recover()
@@ -237,7 +239,7 @@ class NodeStateMachine:
             mark: str | None = None
             while limit is None or len(found) < limit:
                 size = _PAGE if limit is None else min(_PAGE, limit - len(found))
-                page = await self._store.list(
+                page = await self._verbs.items(
                     source=kind.source, label=kind.label, state=state, error_kind=error_type, limit=size, after=mark
                 )
                 found += page.items
@@ -248,16 +250,16 @@ class NodeStateMachine:
 
     async def _get(self, uuid: str, label: str | None) -> NodeStateInfo | None:
         kinds = await self._kinds(None, label)
-        rows = await self._store.steering.find([(kind, uuid) for kind in kinds])
+        rows = await self._steering.find([(kind, uuid) for kind in kinds])
         if not rows:
             return None
-        return (await self._describe([(await self._store.show(rows[0].id)).item]))[0]
+        return (await self._describe([(await self._verbs.show(rows[0].id)).item]))[0]
 
     async def _describe(self, nodes: Sequence[Listed]) -> list[NodeStateInfo]:
         described: list[NodeStateInfo] = []
         for start in range(0, len(nodes), _PAGE):
             page = nodes[start : start + _PAGE]
-            progress = await self._store.steering.progress([node.id for node in page])
+            progress = await self._steering.progress([node.id for node in page])
             described += [_info(node, progress[node.id]) for node in page]
         return described
 
@@ -265,7 +267,7 @@ class NodeStateMachine:
         await self._recover()
         wanted = {(kind.source, kind.label) for kind in await self._kinds(project_id)}
         counts = dict.fromkeys(NODE.states, 0)
-        for line in await self._store.count_by_state():
+        for line in await self._verbs.count_by_state():
             if (line.source, line.label) in wanted:
                 counts[line.state] += line.count
         return counts
@@ -276,37 +278,29 @@ class NodeStateMachine:
         count = 0
         for lifecycle in _LIFECYCLES:
             alike = [kind for kind in kinds if kind.lifecycle.name == lifecycle.name]
-            count += await self._store.steering.retry(
+            count += await self._steering.retry(
                 alike, _ERROR, lifecycle.initial, owner=self._owner, error_kind=error_type, below=max_retries
             )
         return count
 
     async def _mark(self, hashes: Mapping[str, str]) -> int:
         kinds = {kind.id: kind for kind in await self._kinds(None)}
-        rows = await self._store.steering.find([(kind, uuid) for kind in kinds.values() for uuid in hashes])
+        rows = await self._steering.find([(kind, uuid) for kind in kinds.values() for uuid in hashes])
         changed = 0
         for number in sorted({row.kind_id for row in rows}):
             told = {row.key: hashes[row.key] for row in rows if row.kind_id == number}
-            changed += await self._store.items.mark_changed(kinds[number], told, owner=self._owner)
+            changed += await self._steering.mark_changed(kinds[number], told, owner=self._owner)
         return changed
 
     async def _recover(self) -> int:
-        went = await self._store.steering.reclaim(await self._kinds(None), owner=self._owner)
-        await self._store.tallies.fold()
-        return len(went)
+        return len(await self._steering.reclaim(await self._kinds(None), owner=self._owner))
 
     async def _kinds(self, project_id: str | None, label: str | None = None) -> list[Kind]:
         """The kinds of nodes of a project, or of all that this machine sees."""
-        source = project_id or self._source
-        return [
-            kind
-            for kind in await self._store.kinds.select()
-            if kind.lifecycle.name in {lifecycle.name for lifecycle in _LIFECYCLES}
-            and source in (None, kind.source)
-            and label in (None, kind.label)
-        ]
+        followed = {lifecycle.name for lifecycle in _LIFECYCLES}
+        return await self._steering.kinds(followed, source=project_id or self._source, label=label)
 
-    async def _find(self, names: Iterable[Name]) -> dict[Name, Any]:
+    async def _find(self, names: Iterable[Name]) -> dict[Name, Found]:
         """Nodes by label and uuid."""
         wanted = set(names)
         found = await self._look_up(wanted)
@@ -315,12 +309,12 @@ class NodeStateMachine:
             found |= await self._look_up(wanted - found.keys())
         return found
 
-    async def _look_up(self, names: set[Name]) -> dict[Name, Any]:
+    async def _look_up(self, names: set[Name]) -> dict[Name, Found]:
         labels = {kind.id: kind.label for kind in self._known}
-        rows = await self._store.steering.find(
+        rows = await self._steering.find(
             [(kind, uuid) for label, uuid in names for kind in self._known if kind.label == label]
         )
-        found: dict[Name, Any] = {}
+        found: dict[Name, Found] = {}
         for row in rows:
             name = (labels[row.kind_id], row.key)
             if name in found:

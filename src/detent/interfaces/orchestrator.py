@@ -10,7 +10,6 @@ from detent.application import Detent
 from detent.interfaces.node_state import VALID_TRANSITIONS, NodeStateInfo, Transition, TransitionOptions
 from detent.interfaces.node_state_machine import NodeStateMachine
 from detent.lifecycle import NODE
-from detent.store.ledger.sources import IMPORTED
 
 
 @dataclass(frozen=True)
@@ -152,8 +151,7 @@ class IngestionOrchestrator:
         waiting = self.machine.get_nodes_by_state(stage.waiting, parts=False)
         if getattr(work, "__func__", None) not in _NOTHING:
             return waiting
-        configured = self.db.wait(self.db.asynchronous.store.sources.configured())
-        read_by_detent = {each.name for each in configured if each.type != IMPORTED}
+        read_by_detent = {each.name for each in self.db.list_sources() if each.is_read_by_detent}
         return [node for node in waiting if node.project_id not in read_by_detent]
 
 

@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 from weakref import WeakKeyDictionary, WeakSet
 
 from detent.application import Detent
+from detent.application.steering import owner_name
+from detent.application.values import Kind, Settled, Story
 from detent.errors import DetentError, IllegalMove, LeaseLost, Unstorable
 from detent.knowledge import Done, Failed, Item, Outcome, Reference, Retry
 from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
-from detent.store import Kind, Settled, Stage, Story
-from detent.worker.names import worker_name
 
 LABEL = "Article"
 
@@ -62,15 +62,16 @@ class WorkQueueManager:
 
     def __init__(self, db: Detent, max_retries: int = 3, source: str = "wiki") -> None:
         self._db = db
-        self._store = db.asynchronous.store
-        self._stage = Stage(ARTICLE, ARTICLE.initial, max_retries)
+        self._verbs = db.asynchronous
+        self._steering = db.asynchronous.steering
+        self._max_retries = max_retries
         self._policy = RetryPolicy(max_retries, base_seconds=0.0, ceiling_seconds=0.0)
-        self._owner = worker_name(role="queue")
+        self._owner = owner_name("queue")
         self._held: dict[str, Item] = {}
         self._carried: dict[str, Done] = {}
         self._hopeless: dict[str, Failed] = {}
         self._refused: set[str] = set()
-        self._kind: Kind = db.wait(self._store.declare(source, LABEL, ARTICLE))
+        self._kind: Kind = db.steering.declare(source, LABEL, ARTICLE)
         _MANAGERS.setdefault(db, WeakSet()).add(self)
 
     @classmethod
@@ -120,10 +121,8 @@ class WorkQueueManager:
 
         They are discovered again, or failed if that was the last attempt.
         """
-        went = self._store.steering.reclaim(
-            [self._kind], owner=self._owner, silent_seconds=timeout_seconds, alone=False
-        )
-        return len(self._db.wait(went))
+        went = self._db.steering.reclaim([self._kind], owner=self._owner, silent_seconds=timeout_seconds, alone=False)
+        return len(went)
 
     def advance_state(self, article_title: str, new_state: str) -> None:
         """Move an article on: one that this manager claimed to `loaded`, `processed` or `failed`, a loaded one to
@@ -143,7 +142,7 @@ class WorkQueueManager:
     def get_queue_stats(self) -> dict[str, int]:
         """How many articles there are in each state, and in `total`."""
         counts = dict.fromkeys(ARTICLE.states, 0)
-        for line in self._db.wait(self._store.count_by_state()):
+        for line in self._db.count_by_state():
             if (line.source, line.label) == (self._kind.source, LABEL):
                 counts[line.state] += line.count
         return counts | {"total": sum(counts.values())}
@@ -154,15 +153,18 @@ class WorkQueueManager:
         return self._db.wait(self._describe(article_title))
 
     async def _claim(self, limit: int, seconds: float) -> list[ClaimedArticle]:
-        await self._store.steering.reclaim([self._kind], owner=self._owner, alone=False)
-        await self._store.tallies.fold()
-        await self._store.bounds.let_in([self._kind], self._stage.waiting, limit)
-        items = await self._store.claim(
-            self._stage, owner=self._owner, limit=limit, lease_seconds=seconds, kinds=[self._kind], apart=True
+        await self._steering.reclaim([self._kind], owner=self._owner, alone=False)
+        items = await self._steering.claim_each(
+            self._kind,
+            ARTICLE.initial,
+            owner=self._owner,
+            limit=limit,
+            lease_seconds=seconds,
+            max_attempts=self._max_retries,
         )
         self._held |= {item.key: item for item in items}
         self._refused -= self._held.keys()
-        heard = await self._store.steering.heard([item.token for item in items])
+        heard = await self._steering.heard([item.token for item in items])
         return [
             {"title": item.key, "expansion_depth": item.priority, "claimed_at": heard[item.token]}
             for item in items
@@ -173,7 +175,7 @@ class WorkQueueManager:
         item = self._held.get(title)
         if item is None:
             raise NotHeld(f"{self._kind}/{title}", (await self._story(title)).item.state)
-        if not await self._store.renew([item.token]):
+        if not await self._verbs.renew([item.token]):
             raise self._lost(item)
 
     async def _advance(self, title: str, to: str) -> None:
@@ -204,7 +206,7 @@ class WorkQueueManager:
                 await self._settle(item, Failed(error, Trouble.UNKNOWN), "failed")
 
     async def _settle(self, item: Item, outcome: Outcome, to: str) -> None:
-        receipt = (await self._store.settle([(item, outcome)], self._policy))[0]
+        receipt = (await self._steering.settle([(item, outcome)], self._policy))[0]
         if receipt.status is Settled.LOST:
             raise self._lost(item)
         self._let_go(item)
@@ -221,7 +223,7 @@ class WorkQueueManager:
         story = await self._story(title)
         if story.item.state in ARTICLE.working or to in ARTICLE.working:
             raise self._unmovable(title, story.item.state, to)
-        if not await self._store.items.move([story.item.id], to, owner=self._owner):
+        if not await self._steering.move([story.item.id], to, owner=self._owner):
             raise self._unmovable(title, (await self._story(title)).item.state, to)
 
     async def _describe(self, title: str) -> dict[str, Any]:
@@ -241,15 +243,15 @@ class WorkQueueManager:
     async def _claimed_at(self, story: Story) -> datetime | None:
         """When the article's claimer was last heard of; after its work, when it was claimed."""
         if story.token is not None and story.item.state in ARTICLE.working:
-            heard = await self._store.steering.heard([story.token])
+            heard = await self._steering.heard([story.token])
             if story.token in heard:
                 return heard[story.token]
         claims = [entry.at for entry in story.history if entry.to_state in ARTICLE.working]
         return claims[-1] if claims else None
 
     async def _story(self, title: str) -> Story:
-        ids = await self._store.listing.find(title, source=self._kind.source, label=LABEL)
-        return await self._store.show(ids[0])
+        ids = await self._verbs.find(title, source=self._kind.source, label=LABEL)
+        return await self._verbs.show(ids[0])
 
     def _lost(self, item: Item) -> LeaseLost:
         self._let_go(item)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from detent.knowledge.value import Value
+
 
 @dataclass(frozen=True)
-class Hit:
+class Hit(Value):
     """One result. `key` and `title` are those of what is shown: the passage's own, or, grouped, of what it belongs
     to, and `passage` is then the passage's key. `parts` says where the score comes from. `stale`: what is shown is the
     last version that could be read; a newer one failed. `place` is where in a file it stands, as `guide.md:9-11`."""
@@ -33,7 +35,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answer(Value):
     """The results, best first, and what the reader should know about them: which part could not answer, what is not
     indexed yet, what of the query was not used."""
 
@@ -42,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class Suggestion(Value):
     """A node whose title begins with what was typed."""
 
     title: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence, Set
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -192,7 +192,7 @@ class Store:
 
     async def retry(self, ids: Sequence[int], *, owner: str = BY_HAND, to: str | None = None) -> int:
         """Send failed items round once more; returns how many that were."""
-        return await self.items.retry(ids, owner=owner, to=to)
+        return len(await self.items.retry(ids, owner=owner, to=to))
 
     async def pause_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
         """Stop items whose lifecycle allows it, such as crawls; returns how many. They keep their checkpoints."""
@@ -206,7 +206,11 @@ class Store:
 
     async def reset(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
         """Put items back to the beginning; returns how many that were."""
-        return await self.items.reset(ids, owner=owner)
+        return len(await self.items.reset(ids, owner=owner))
+
+    async def skip(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
+        """Skip items that wait or failed, where their lifecycle has a way to; returns how many."""
+        return len(await self.items.skip(ids, owner=owner))
 
     async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
         """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
@@ -253,12 +257,23 @@ class Store:
         label: str | None = None,
         state: str | None = None,
         error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
         """A page of items; `after` is the `next` of the page before."""
         return await self.listing.page(
-            source=source, label=label, state=state, error_kind=error_kind, limit=limit, after=after
+            source=source,
+            label=label,
+            state=state,
+            error_kind=error_kind,
+            text=text,
+            since=since,
+            until=until,
+            limit=limit,
+            after=after,
         )
 
     async def _lifecycles(self, items: Iterable[Item]) -> dict[str, Lifecycle]:

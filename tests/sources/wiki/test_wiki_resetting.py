@@ -46,7 +46,7 @@ def again(db: detent.Detent, wiki: WikiServer, query: Query) -> Callable[[str], 
         [row] = query(
             "SELECT item.id FROM item JOIN kind ON kind.id = kind_id WHERE label = 'Article' AND key = %s", key
         )
-        assert db.reset([row.id]) == 1
+        assert db.reset([row.id]).count == 1
         db.run(wait=False)
         return [each.parameters["titles"] for each in wiki.requests[before:] if "titles" in each.parameters]
 
@@ -79,6 +79,6 @@ def test_an_article_that_failed_is_fetched_when_it_is_tried_again(
 ) -> None:
     [barn] = query("SELECT id FROM item WHERE key = 'Barn' AND state = 'failed'")
     wiki.edit("Barn", "It has a roof.")
-    assert db.retry([barn.id]) == 1
+    assert db.retry([barn.id]).count == 1
     db.run(wait=False)
     assert [hit.key for hit in db.search("roof", mode="text").hits] == ["Barn"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from detent.knowledge.value import Value
 from detent.store.database import Database, fetch
 from detent.store.ledger.kinds import Kinds
 
@@ -18,7 +19,7 @@ _SCANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 
 
 @dataclass(frozen=True)
-class Digest:
+class Digest(Value):
     """The digest, and how much it was taken of."""
 
     digest: str

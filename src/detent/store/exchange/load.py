@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeVar
 import psycopg
 
 from detent.errors import DetentError, LineRefused
+from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
 from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
@@ -38,7 +39,7 @@ TellOf = Callable[[int, int | None], None]
 
 
 @dataclass
-class Loaded:
+class Loaded(Value):
     """What was read in."""
 
     items: int = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from detent.errors import UnknownName
+from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
 from detent.store.graph.nodes import Direction, Filters, NamedNode, named
 from detent.store.ledger.kinds import Kinds
@@ -27,7 +28,7 @@ _BEGINNING = {"name": "", "other": -1, "position": -(2**31)}
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbour(Value):
     """The other end of one edge; `direction` is `out` if the edge leads there, `in` if it comes from there."""
 
     direction: Literal["out", "in"]
@@ -37,7 +38,7 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Value):
     """Some neighbours, and the mark after which the next page begins; None on the last page."""
 
     neighbours: list[Neighbour]

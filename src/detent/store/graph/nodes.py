@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from detent.knowledge.value import Value
 from detent.store.ledger.kinds import Kind, Kinds, unknown
 
 Direction = Literal["out", "in", "both"]
@@ -14,7 +15,7 @@ Direction = Literal["out", "in", "both"]
 
 
 @dataclass(frozen=True)
-class NamedNode:
+class NamedNode(Value):
     """A node by its name: what a list of nodes shows. `id` is its item's number."""
 
     id: int
@@ -28,7 +29,7 @@ class NamedNode:
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Value):
     """An edge between two nodes, which are named by their items' numbers."""
 
     from_id: int
@@ -38,7 +39,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Content:
+class Content(Value):
     """All that a node has. `parent_id` is the item it came with, and `edge` the type of the edge from there."""
 
     node: NamedNode

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
 from detent.store.graph.nodes import Direction, Edge, Filters, NamedNode
 from detent.store.statements import SQL
@@ -31,7 +32,7 @@ _AGAINST: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"
 
 
 @dataclass(frozen=True)
-class GraphPath:
+class GraphPath(Value):
     """The nodes of a shortest path, from its beginning to its end, and the edge of each step between them.
 
     Without nodes there is none: if `complete`, none that is short enough, else none was found before the search
@@ -44,7 +45,7 @@ class GraphPath:
 
 
 @dataclass(frozen=True)
-class Subgraph:
+class Subgraph(Value):
     """Nodes, nearest first, with the edges among them. `complete`: nothing was left out for the limit's sake."""
 
     nodes: list[NamedNode]

@@ -134,8 +134,8 @@ class Items:
 
     async def retry(
         self, ids: Sequence[int], *, owner: str, to: str | None = None, reason: str = "retried by hand"
-    ) -> int:
-        """Send failed items round again, once more each: the attempts made so far still count.
+    ) -> list[int]:
+        """Retry failed items, once each: the attempts made so far still count. Returns those that are retried.
 
         They go back to where the failed stage waits if the lifecycle says so, or to `to`.
         """
@@ -146,11 +146,12 @@ class Items:
             await move_held(connection, kind.lifecycle, failed, targets, owner=owner, reason=reason)
             return list(targets)
 
-        return len(await self.hold_each(ids, retried))
+        return await self.hold_each(ids, retried)
 
-    async def reset(self, ids: Sequence[int], *, owner: str) -> int:
+    async def reset(self, ids: Sequence[int], *, owner: str) -> list[int]:
         """Put items back to the beginning of their lifecycle, whatever their state; a worker that has one
         loses it. What was said of their content is forgotten: their hash, if they had one, is one that no content has.
+        Returns those that were put back.
         """
 
         async def restarted(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
@@ -172,7 +173,32 @@ class Items:
             )
             return list(targets)
 
-        return len(await self.hold_each(ids, restarted))
+        return await self.hold_each(ids, restarted)
+
+    async def skip(self, ids: Sequence[int], *, owner: str) -> list[int]:
+        """Skip items that wait or failed, where their lifecycle has a way to; returns those that were skipped.
+
+        What failed is retried first, in the same transaction: that is the way out of failure.
+        """
+
+        async def skipped(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
+            ways = {row.id: way for row in rows if (way := way_to_skip(kind.lifecycle, row.state))}
+            for step in range(_LONGEST_WAY_TO_SKIP):
+                moved = [row for row in rows if len(ways.get(row.id, ())) > step]
+                from_there = [row._replace(state=ways[row.id][step - 1]) if step else row for row in moved]
+                targets = {row.id: ways[row.id][step] for row in moved}
+                await move_held(
+                    connection,
+                    kind.lifecycle,
+                    from_there,
+                    targets,
+                    owner=owner,
+                    reason="skipped by hand",
+                    forgiven=True,
+                )
+            return list(ways)
+
+        return await self.hold_each(ids, skipped)
 
     async def pause(self, ids: Sequence[int], *, owner: str) -> int:
         """Stop items where their lifecycle says so; a worker that has one loses it, and its checkpoint stays."""
@@ -266,6 +292,20 @@ def _retried(kind: Kind, row: Any, to: str | None) -> str:
         if lifecycle.allows(row.state, waited):
             return waited
     return lifecycle.path(row.state, Event.RETRY, to, item=item).to
+
+
+def way_to_skip(lifecycle: Lifecycle, state: str) -> tuple[str, ...]:
+    """The states through which an item goes that is skipped by hand; none if it cannot be skipped."""
+    if state in lifecycle.working:
+        return ()
+    if (skipped := lifecycle.target(state, Event.SKIP)) is not None:
+        return (skipped,)
+    retried = [move.to for move in lifecycle.moves if move.state == state and move.event is Event.RETRY]
+    ways = [(to, end) for to in retried if (end := lifecycle.target(to, Event.SKIP)) is not None]
+    return ways[0] if ways else ()
+
+
+_LONGEST_WAY_TO_SKIP = 2
 
 
 def _minds_change(lifecycle: Lifecycle, state: str) -> bool:

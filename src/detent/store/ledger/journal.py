@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from psycopg import errors, sql
 
 from detent.errors import DatabaseBusy
+from detent.knowledge.value import Value
 from detent.store.database import Connection, Database, fetch
 
 LOCK = 0x0DE7E27_03
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Value):
     """One move of an item. `took` is how long the worker had it, where the move ended work."""
 
     at: datetime

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from detent.errors import UnknownName
 from detent.knowledge import Embedding
+from detent.knowledge.value import Value, as_data
 from detent.lifecycle import Trouble
 from detent.store.database import Database
 from detent.store.ledger.bounds import HELD_BACK
 from detent.store.ledger.journal import Entry
 from detent.store.ledger.kinds import Kind, Kinds, unknown
-from detent.store.values import beginning_like, check_key
+from detent.store.values import beginning_like, check_key, check_text
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Value):
     """An item as lists show it."""
 
     id: int
@@ -45,7 +46,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Page:
+class Page(Value):
     """Some items, and the mark after which the next page begins; None on the last page."""
 
     items: list[Listed]
@@ -53,8 +54,20 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Story:
-    """All that is known of one item. `alias_of` is the key that it is only another name of."""
+class Text(Value):
+    """What an item, or one of its parts, says under a title."""
+
+    title: str
+    text: str
+
+
+_MADE = ("provider", "model", "content_hash", "hash")
+
+
+@dataclass(frozen=True)
+class Story(Value):
+    """All that is known of one item. `alias_of` is the key that it is only another name of. `texts` are what it and its
+    parts say, where that was asked for."""
 
     item: Listed
     lifecycle: str
@@ -69,17 +82,33 @@ class Story:
     checkpoint: dict[str, Any] | None
     error_at: datetime | None
     history: list[Entry]
+    texts: list[Text] | None = None
 
     @property
     def reached(self) -> dict[str, datetime]:
         """When it came to each state the last time, as far as the journal goes."""
         return {entry.to_state: entry.at for entry in self.history}
 
+    def as_data(self) -> dict[str, Any]:
+        """The story for JSON, with its lease, and with what an embedding was made of but for the vector."""
+        lease = {"owner": self.owner, "deadline": self.deadline, "token": self.token} if self.owner else None
+        told = ("item", "lifecycle", "changed", "title", "properties", "alias_of", "error_at", "checkpoint", "reached")
+        made = self.embedding
+        return {
+            **{name: as_data(getattr(self, name)) for name in (*told, "history", "texts")},
+            "embedding": as_data(dict(zip(_MADE, made, strict=False))) if made else None,
+            "lease": as_data(lease),
+        }
+
 
 _NEAR = 0.6
 """How much a key that begins with another letter has to be like the one that is not there."""
 
 _MARKS = [{"kind": int, "key": str, "id": int, "priority": int, "time": time} for time in (str, type(None))]
+
+
+_Rows = Callable[[Kind, int, dict[str, Any]], Awaitable[list[Any]]]
+"""Reads at most so many rows of a kind, after a mark."""
 
 
 class Listing:
@@ -94,26 +123,46 @@ class Listing:
         label: str | None = None,
         state: str | None = None,
         error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
-        """A page of items, filtered. Without a state they come by key, with one in the order of claiming."""
+        """A page of items, filtered. Without a state they come by key, with one in the order of claiming.
+
+        `text` is in the key or in the reason of a failure, whatever the case; items came to their state at `since` or
+        later, and before `until`. With these, items come by key too, and all of them may have to be looked at.
+        """
         kinds = await self._kinds.select(source, label)
         limit = max(limit, 1)
         if state is not None:
             require_state(state, kinds)
         mark = _read_mark(after)
+        if text is not None or since is not None or until is not None:
+            check_text("the text to look for", text)
+            looked_for = {"state": state, "error_kind": error_kind, "text": text, "since": since, "until": until}
+            return await self._matching(kinds, looked_for, limit, mark)
         if error_kind is not None:
             return await self._failures(kinds, error_kind, state, limit, mark)
-        found: list[tuple[Kind, Any]] = []
-        for kind in sorted(kinds, key=lambda kind: kind.id):
-            if kind.id < mark.get("kind", 0):
-                continue
-            place = mark if kind.id == mark.get("kind") else {}
-            found += [(kind, row) for row in await self._rows(kind, state, limit + 1 - len(found), place)]
-            if len(found) > limit:
-                break
-        return _page(found, limit)
+        return await _each(kinds, limit, mark, lambda kind, most, place: self._rows(kind, state, most, place))
+
+    async def _matching(
+        self, kinds: Sequence[Kind], looked_for: Mapping[str, Any], limit: int, mark: dict[str, Any]
+    ) -> Page:
+        async def rows(kind: Kind, most: int, place: dict[str, Any]) -> list[Any]:
+            named = {"kind": kind.id, "after_key": place.get("key", ""), "limit": most}
+            return await self._database.fetch("list_matching", {**looked_for, **named})
+
+        page = await _each(kinds, limit, mark, rows)
+        if not page.items and looked_for["error_kind"] is not None:
+            require_error_kind(looked_for["error_kind"], kinds)
+        return page
+
+    async def by_id(self, ids: Sequence[int]) -> list[Listed]:
+        """The items that have these numbers, in the order of the numbers."""
+        rows = await self._database.fetch("list_by_id", {"ids": list(ids)})
+        return [listed(row, await self._kinds.by_id(row.kind_id)) for row in rows]
 
     async def _rows(self, kind: Kind, state: str | None, limit: int, mark: dict[str, Any]) -> list[Any]:
         if state is None:
@@ -205,6 +254,19 @@ def _likeness(key: str, other: str) -> float:
 def _embedding(row: Any) -> Embedding | None:
     found = Embedding(row.provider, row.model, row.embedded_as, row.embedded_hash)
     return None if found == Embedding() else found
+
+
+async def _each(kinds: Sequence[Kind], limit: int, mark: dict[str, Any], rows: _Rows) -> Page:
+    """A page of the items of several kinds, one kind after another."""
+    found: list[tuple[Kind, Any]] = []
+    for kind in sorted(kinds, key=lambda kind: kind.id):
+        if kind.id < mark.get("kind", 0):
+            continue
+        place = mark if kind.id == mark.get("kind") else {}
+        found += [(kind, row) for row in await rows(kind, limit + 1 - len(found), place)]
+        if len(found) > limit:
+            break
+    return _page(found, limit)
 
 
 def _page(found: Sequence[tuple[Kind, Any]], limit: int) -> Page:

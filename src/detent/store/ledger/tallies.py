@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from detent.knowledge.value import Value
 from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
 from detent.store.ledger.leases import WaysOut, ways_out
@@ -16,7 +17,7 @@ MANY = 200
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Value):
     source: str
     label: str
     lifecycle: str

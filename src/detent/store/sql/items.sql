@@ -161,6 +161,30 @@ FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.kind_id = %(kind)s AND item.key > %(after_key)s
 ORDER BY item.kind_id, item.key LIMIT %(limit)s;
 
+-- name: list_matching
+-- A page of one kind's items, in the order of their keys, that are in a state, failed with a kind of error, have a text
+-- in their key or in the reason of their failure, and came to their state at a time; each where it is asked for.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM item LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.kind_id = %(kind)s AND item.key > %(after_key)s
+  AND (%(state)s::text IS NULL OR item.state = %(state)s)
+  AND (%(error_kind)s::text IS NULL OR failure.kind = %(error_kind)s)
+  AND (%(text)s::text IS NULL OR strpos(lower(item.key), lower(%(text)s)) > 0
+                              OR strpos(lower(failure.message), lower(%(text)s)) > 0)
+  AND (%(since)s::timestamptz IS NULL OR item.since >= %(since)s)
+  AND (%(until)s::timestamptz IS NULL OR item.since < %(until)s)
+ORDER BY item.kind_id, item.key LIMIT %(limit)s;
+
+-- name: list_by_id
+-- The items that have these numbers.
+SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
+       item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
+       failure.kind AS error_kind, failure.trouble, failure.message AS error
+FROM item LEFT JOIN failure ON failure.item_id = item.id
+WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
+
 -- name: list_by_place
 -- A page of one kind's items at rest in one state, in the order in which they would be claimed.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,

@@ -1,0 +1,19 @@
+"""The meaning of states for whoever looks on: waiting, working, failed, stopped or done."""
+
+from __future__ import annotations
+
+from detent.lifecycle.table import Event, Lifecycle
+
+WAITING, WORKING, FAILED, STOPPED, DONE = "waiting", "working", "failed", "stopped", "done"
+
+
+def meaning(lifecycle: Lifecycle, state: str) -> str:
+    """Tell an item's standing by its state. One that the lifecycle no longer has counts as done."""
+    if state in lifecycle.working:
+        return WORKING
+    if state in lifecycle.waiting:
+        return WAITING
+    if state in lifecycle.failures:
+        return FAILED
+    stopped = {move.to for move in lifecycle.moves if move.event is Event.PAUSE}
+    return STOPPED if state in stopped else DONE
