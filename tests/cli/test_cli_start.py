@@ -34,6 +34,11 @@ def test_status_imports_no_worker_no_server_and_no_other_command(project: Path) 
     assert imported(project, "status") & (WORKERS | SERVER | HEAVY | OTHER_COMMANDS) == set()
 
 
+@pytest.mark.parametrize("command", ["sources", "items"])
+def test_whoever_only_looks_imports_no_worker_and_no_server(project: Path, command: str) -> None:
+    assert imported(project, command) & (WORKERS | SERVER | HEAVY) == set()
+
+
 @pytest.mark.parametrize("command", ["status", "sources", "items", "config", "lifecycles"])
 def test_a_document_for_a_program_is_not_drawn(project: Path, command: str) -> None:
     assert "rich" not in imported(project, command, "--json")

@@ -32,6 +32,8 @@ IMPORTANT = {
     "list_by_key",
     "list_by_place",
     "list_by_failure",
+    "list_matching",
+    "list_by_id",
 } | {
     "list_by_lease",
     "hold_leases",
@@ -85,6 +87,7 @@ async def do_everything(store: Store, limit: int) -> None:
     await store.settle([(item, Retry("slow")) for item in items[limit // 2 : -1]])
     await store.rescue(tokens=[items[0].token])
     pages: list[dict[str, Any]] = [{}, {"state": "loaded"}, {"state": "claimed"}, {"error_kind": "timeout"}]
+    pages += [{"text": "key"}, {"text": "slow", "state": "failed"}]
     for filters in pages:
         page = await store.list(limit=limit, **filters)
         await store.list(limit=limit, after=page.next, **filters)
@@ -98,6 +101,7 @@ async def do_everything(store: Store, limit: int) -> None:
     await store.tallies.later([(kind, "discovered")])
     await store.mark_changed("wiki", "Article", {f"key {n}": "new" for n in range(limit)})
     failed = [item.id for item in (await store.list(state="failed", limit=limit)).items]
+    await store.listing.by_id(failed)
     await store.retry(failed)
     await store.reset([*failed, *[item.id for item in (await store.list(state="claimed", limit=limit)).items]])
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from detent.application.connecting import project_at, settings_of
 from detent.configuration import Project, template
 from detent.errors import DetentError
 from detent.knowledge.value import Value
@@ -17,6 +18,38 @@ class MadeProject(Value):
 
     root: Path
     made: Sequence[str]
+
+
+@dataclass(frozen=True)
+class ShownSetting(Value):
+    """A setting in force, and where it comes from. Secrets are hidden."""
+
+    name: str
+    value: str | int | float | Sequence[str] | None
+    unit: str | None
+    description: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class ShownSettings(Value):
+    """The settings in force for a project, and its settings file, which need not exist."""
+
+    project: Path | None
+    file: Path | None
+    settings: Sequence[ShownSetting]
+
+
+def settings_in_force(folder: str | Path | None = None, *, database: str | None = None) -> ShownSettings:
+    """Every setting of a project: its value in force, and whether that is from a flag, the environment, a file or the
+    default."""
+    project = project_at(folder)
+    explained = settings_of(project, database=database).explain()
+    return ShownSettings(
+        project.root if project else None,
+        project.file if project else None,
+        [ShownSetting(each.name, each.value, each.unit, each.description, each.origin) for each in explained],
+    )
 
 
 def make_project(folder: str | Path) -> MadeProject:

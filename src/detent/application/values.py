@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from detent.application.items import Moved
     from detent.application.lifecycles import ShownLifecycle, ShownMove, ShownState
     from detent.application.migrating import Migrated, Problem
-    from detent.application.projects import MadeProject
+    from detent.application.projects import MadeProject, ShownSetting, ShownSettings
     from detent.application.running import Report
     from detent.application.sources import ListedSource, SourceLabel
     from detent.application.steering import Found
@@ -70,6 +70,8 @@ __all__ = [
     "Settled",
     "ShownLifecycle",
     "ShownMove",
+    "ShownSetting",
+    "ShownSettings",
     "ShownState",
     "SourceLabel",
     "StoppedServer",

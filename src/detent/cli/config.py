@@ -11,7 +11,7 @@ from detent.cli.output import document
 from detent.cli.session import Session
 
 if TYPE_CHECKING:
-    from detent.configuration import Explained, Project
+    from detent.application.projects import ShownSetting, ShownSettings
 
 
 @click.command(cls=Command, short_help="Show every setting and where it comes from.")
@@ -34,34 +34,30 @@ def config(session: Session, json_: bool) -> None:
       detent --database postgresql://db.example/detent config
       DETENT_WORKER_PROCESSES=4 detent config --json
     """
-    project, explained = session.found(), session.settings().explain()
+    from detent.application.projects import settings_in_force
+
+    found = settings_in_force(session.project, database=session.database)
     if json_:
-        document(
-            {
-                "project": project.root if project else None,
-                "file": project.file if project else None,
-                "settings": [vars(each) for each in explained],
-            }
-        )
-        return
-    _show(session, project, explained)
+        document(found.as_data())
+    else:
+        _show(session, found)
 
 
-def _show(session: Session, project: Project | None, explained: list[Explained]) -> None:
+def _show(session: Session, found: ShownSettings) -> None:
     from detent.cli.drawing import plain, table
 
-    place = f"of the project {project.root}" if project else "outside of any project"
+    place = f"of the project {found.project}" if found.project else "outside of any project"
     session.say(f"Settings {place}:")
     shown = table("Setting", "Value", "From", wide=["Value"])
-    for each in explained:
+    for each in found.settings:
         shown.add_row(each.name, plain(_value(each)), plain(each.origin))
     session.out.print(shown)
 
 
-def _value(each: Explained) -> str:
+def _value(each: ShownSetting) -> str:
     if each.value is None or each.value == []:
         return "unset"
-    if isinstance(each.value, list):
+    if not isinstance(each.value, str | int | float):
         return ", ".join(each.value)
     value = f"{each.value:g}" if isinstance(each.value, float) else str(each.value)
     return f"{value} {_singular(each.unit) if each.value == 1 else each.unit}" if each.unit else value

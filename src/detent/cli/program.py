@@ -157,7 +157,8 @@ def _sentence(error: DetentError) -> str:
     """The error's message; where a key was not enough, with the options that say which item is meant."""
     if not isinstance(error, Ambiguous):
         return str(error)
-    lines = [f"  --source {item.source} --label {item.label}" for item in error.items]
+    own = [f"  (its own key is {item.key})" if item.key != error.key else "" for item in error.items]
+    lines = [f"  --source {item.source} --label {item.label}{key}" for item, key in zip(error.items, own, strict=True)]
     sentence = f"{error.count} items have the key {error.key!r}. Say which one, with one of these:"
     return "\n".join([sentence, *lines])
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from detent.knowledge import Item
+from detent.knowledge.value import as_data
 from detent.lifecycle import Event, Lifecycle, Trouble, after_death
 from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
@@ -85,6 +86,10 @@ class Holder(NamedTuple):
     items: int
     deadline: datetime
     since: datetime
+
+    def as_data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {name: as_data(value) for name, value in self._asdict().items()}
 
 
 class Leases:

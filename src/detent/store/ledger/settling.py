@@ -48,6 +48,11 @@ class Receipt(NamedTuple):
     state: str | None = None
     reason: str | None = None
 
+    def as_data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        item = {name: getattr(self.item, name) for name in ("id", "source", "label", "key")}
+        return {"item": item, "status": str(self.status), "state": self.state, "reason": self.reason}
+
 
 class Moved(NamedTuple):
     """An item that was moved: its state now, and its attempts as they are counted now."""
