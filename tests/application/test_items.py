@@ -12,7 +12,7 @@ import pytest
 import detent
 from detent import Done, Failed, Trouble
 from detent.errors import Ambiguous, DetentError, NothingChosen, UnknownName
-from detent.lifecycle import ARTICLE, NODE, PASSAGE, TOPIC
+from detent.lifecycle import ARTICLE, CRAWL, NODE, PASSAGE, TOPIC
 
 
 @pytest.fixture
@@ -133,3 +133,19 @@ def test_values_have_a_form_for_json(db: detent.Detent) -> None:
     story = db.show("topic 4").as_data()
     assert story["lease"]["owner"] == "me"
     assert story["item"]["since"].endswith("+00:00")
+
+
+def test_items_are_paused_and_resumed_with_their_checkpoints(db: detent.Detent) -> None:
+    db.declare("laws", "Crawl", CRAWL)
+    db.add("laws", "Crawl", ["bills", "votes"])
+    [bills] = db.claim(CRAWL, "idle", owner="me", limit=1)
+    db.settle([(bills, detent.Step(to="fetching", checkpoint={"page": 3}))])
+
+    assert db.pause_items(source="laws", dry_run=True).count == 2
+    assert db.pause_items(db.find("bills")).count == 1
+    story = db.show("bills")
+    assert (story.item.state, story.checkpoint) == ("paused", {"page": 3})
+    assert db.settle([(bills, Done())])[0].status.value == "lost"
+    assert [item.key for item in db.resume_items(db.find("votes")).refused] == ["votes"]
+    assert db.resume_items(state="paused").count == 1
+    assert db.show("bills").checkpoint == {"page": 3}

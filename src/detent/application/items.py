@@ -1,4 +1,4 @@
-"""The verbs of items: add, list, show, retry, reset, skip and remove them."""
+"""The verbs of items: add, list, show, retry, reset, skip, pause, resume and remove them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from detent.application.naming import item_named
-from detent.application.selecting import Movable, Selection, anywhere, can_be_skipped, has_failed, moment, split
+from detent.application.selecting import (
+    Movable,
+    Selection,
+    anywhere,
+    can_be_paused,
+    can_be_resumed,
+    can_be_skipped,
+    has_failed,
+    moment,
+    split,
+)
 from detent.application.verbs import Verbs, require_limit
 from detent.errors import DetentError, NothingChosen
 from detent.knowledge.value import Value
@@ -33,7 +43,7 @@ class Moved(Value):
 
 
 class ItemVerbs(Verbs):
-    """Add, list, show, retry, reset, skip and remove items."""
+    """Add, list, show, retry, reset, skip, pause, resume and remove items."""
 
     async def add(self, source: str, label: str, items: Iterable[str | NewItem]) -> int:
         """Add items that are not there yet, by key or as NewItem; returns how many were new."""
@@ -163,6 +173,45 @@ class ItemVerbs(Verbs):
         """Skip items that wait or failed, where their lifecycle has a way to: chosen as for `retry`."""
         chosen = Selection(source, label, state, error_kind, text, moment(since), moment(until, ends=True))
         return await _Moving(self, can_be_skipped, self.store.skip, dry_run).move(ids, chosen, everything)
+
+    async def pause_items(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Pause items, such as crawls, where their lifecycle has a way to: chosen as for `retry`.
+
+        They keep their checkpoints. A worker that holds such an item loses it.
+        """
+        chosen = Selection(source, label, state, error_kind, text, moment(since), moment(until, ends=True))
+        return await _Moving(self, can_be_paused, self.store.pause_items, dry_run).move(ids, chosen, everything)
+
+    async def resume_items(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Resume paused items from their checkpoints: chosen as for `retry`."""
+        chosen = Selection(source, label, state, error_kind, text, moment(since), moment(until, ends=True))
+        return await _Moving(self, can_be_resumed, self.store.resume_items, dry_run).move(ids, chosen, everything)
 
 
 class _Moving:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from detent.errors import DetentError
-from detent.lifecycle import Lifecycle
+from detent.lifecycle import Event, Lifecycle
 from detent.store import Kind, Listed, Page, Store
 from detent.store.ledger.items import way_to_skip
 from detent.store.ledger.listing import require_state
@@ -98,6 +98,16 @@ def has_failed(lifecycle: Lifecycle, state: str) -> bool:
 def can_be_skipped(lifecycle: Lifecycle, state: str) -> bool:
     """Items that wait or failed can be skipped, where their lifecycle has a way to."""
     return bool(way_to_skip(lifecycle, state))
+
+
+def can_be_paused(lifecycle: Lifecycle, state: str) -> bool:
+    """Items can be paused where their lifecycle has a row for it."""
+    return lifecycle.target(state, Event.PAUSE) is not None
+
+
+def can_be_resumed(lifecycle: Lifecycle, state: str) -> bool:
+    """Items that are paused can be resumed."""
+    return lifecycle.target(state, Event.RESUME) is not None
 
 
 def anywhere(lifecycle: Lifecycle, state: str) -> bool:

@@ -16,7 +16,7 @@ from detent.store import Stage
 from detent.store.ledger.kinds import unknown
 
 if TYPE_CHECKING:
-    from detent.knowledge import Item, Outcome
+    from detent.knowledge import Item, Outcome, Step
     from detent.lifecycle import Lifecycle, RetryPolicy
     from detent.store import Kind, Receipt, Store
     from detent.store.ledger.steering import Progress, Remark
@@ -90,7 +90,7 @@ class AsyncSteering:
         """Take items out of work, each to a state that means success or failure."""
         return await self._store.steering.settle(ends)
 
-    async def settle(self, outcomes: Sequence[tuple[Item, Outcome]], policy: RetryPolicy) -> list[Receipt]:
+    async def settle(self, outcomes: Sequence[tuple[Item, Outcome | Step]], policy: RetryPolicy) -> list[Receipt]:
         """Write the outcomes of items by a retry policy of the program's own."""
         return await self._store.settle(outcomes, policy)
 

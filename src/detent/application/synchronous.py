@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from detent.application.running import Report
     from detent.application.sources import ListedSource
     from detent.application.steering import AsyncSteering, Found
-    from detent.knowledge import Item, NewItem, Outcome
+    from detent.knowledge import Item, NewItem, Outcome, Step
     from detent.knowledge.filters import Filters
     from detent.lifecycle import Lifecycle, RetryPolicy
     from detent.search import Answer, Suggestion
@@ -207,7 +207,7 @@ class Steering:
         """Take items out of work, each to a state that means success or failure."""
         return self.wait(self.asynchronous.finish(ends))
 
-    def settle(self, outcomes: Sequence[tuple[Item, Outcome]], policy: RetryPolicy) -> list[Receipt]:
+    def settle(self, outcomes: Sequence[tuple[Item, Outcome | Step]], policy: RetryPolicy) -> list[Receipt]:
         """Write the outcomes of items by a retry policy of the program's own."""
         return self.wait(self.asynchronous.settle(outcomes, policy))
 
@@ -423,6 +423,69 @@ class Detent(Portal):
             )
         )
 
+    def pause_items(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Pause items, such as crawls, where their lifecycle has a way to: chosen as for `retry`.
+
+        They keep their checkpoints. A worker that holds such an item loses it.
+        """
+        return self.wait(
+            self.asynchronous.pause_items(
+                ids,
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                everything=everything,
+                dry_run=dry_run,
+            )
+        )
+
+    def resume_items(
+        self,
+        ids: Sequence[int] | None = None,
+        *,
+        source: str | None = None,
+        label: str | None = None,
+        state: str | None = None,
+        error_kind: str | None = None,
+        text: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        everything: bool = False,
+        dry_run: bool = False,
+    ) -> Moved:
+        """Resume paused items from their checkpoints: chosen as for `retry`."""
+        return self.wait(
+            self.asynchronous.resume_items(
+                ids,
+                source=source,
+                label=label,
+                state=state,
+                error_kind=error_kind,
+                text=text,
+                since=since,
+                until=until,
+                everything=everything,
+                dry_run=dry_run,
+            )
+        )
+
     def claim(
         self,
         lifecycle: str | Lifecycle,
@@ -441,8 +504,8 @@ class Detent(Portal):
         """Renew leases; those that are not returned are lost."""
         return self.wait(self.asynchronous.renew(tokens))
 
-    def settle(self, outcomes: Sequence[tuple[Item, Outcome]]) -> list[Receipt]:
-        """Write the outcomes of items, each all or nothing; returns what happened to each."""
+    def settle(self, outcomes: Sequence[tuple[Item, Outcome | Step]]) -> list[Receipt]:
+        """Write the outcomes or steps of items, each all or nothing; returns what happened to each."""
         return self.wait(self.asynchronous.settle(outcomes))
 
     def release(self, items: Sequence[Item]) -> list[Receipt]:

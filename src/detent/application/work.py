@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from detent.application.lifecycles import lifecycle_named
 from detent.application.verbs import Verbs, require_limit
-from detent.knowledge import Item, Outcome
+from detent.knowledge import Item, Outcome, Step
 from detent.lifecycle import Lifecycle, RetryPolicy
 from detent.store import Holder, Receipt, Stage
 
@@ -34,8 +34,8 @@ class WorkVerbs(Verbs):
         """Renew leases; those that are not returned are lost."""
         return await self.store.renew(tokens)
 
-    async def settle(self, outcomes: Sequence[tuple[Item, Outcome]]) -> list[Receipt]:
-        """Write the outcomes of items, each all or nothing; returns what happened to each."""
+    async def settle(self, outcomes: Sequence[tuple[Item, Outcome | Step]]) -> list[Receipt]:
+        """Write the outcomes or steps of items, each all or nothing; returns what happened to each."""
         return await self.store.settle(outcomes, self._policy)
 
     async def release(self, items: Sequence[Item]) -> list[Receipt]:
