@@ -57,7 +57,8 @@ class Selection:
             mark, more = None, True
             while more:
                 page = await part.page(store, _PAGE, mark)
-                yield [item.id for item in page.items if movable(kinds[item.source, item.label].lifecycle, item.state)]
+                found = [(item, kinds.get((item.source, item.label))) for item in page.items]
+                yield [item.id for item, kind in found if kind is not None and movable(kind.lifecycle, item.state)]
                 mark, more = page.next, page.next is not None
 
     async def count(self, store: Store, movable: Movable) -> int:
