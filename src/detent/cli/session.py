@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from detent.application import AsyncDetent
-    from detent.application.connecting import Connected, Located
+    from detent.application.connecting import Connected
     from detent.configuration import Configuration, Project
 
 T = TypeVar("T")
@@ -90,18 +90,6 @@ class Session:
         from detent.application.connecting import connected
 
         return connected(self.project, database=self.database, flags=flags)
-
-    def with_database(self, verb: Callable[[Located], Awaitable[T]]) -> T:
-        """Reach the project's database without touching its schema, and do something with it."""
-        from detent.application.connecting import located
-
-        self.require_project()
-
-        async def reached() -> T:
-            async with located(self.project, database=self.database) as found:
-                return await verb(found)
-
-        return self.finish(reached)
 
     def require_project(self) -> None:
         """Who only looks makes nothing: there must be a project, or a server that is named."""
