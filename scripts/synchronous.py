@@ -66,7 +66,7 @@ class Module:
     """A module of the application: its top-level definitions, and where each name in it comes from."""
 
     def __init__(self, name: str) -> None:
-        text = (TARGET.parent / f"{name.removeprefix(PACKAGE + '.')}.py").read_text()
+        text = (ROOT / "src" / f"{name.replace('.', '/')}.py").read_text()
         self.definitions: dict[str, ast.stmt] = {}
         self.origins: dict[str, str] = {}
         for statement in _statements(ast.parse(text).body):

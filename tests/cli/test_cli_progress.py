@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
+from detent.application.running.stages import Later, Pace, Stages, failing, passed
 from detent.cli.display import LineDisplay, line
 from detent.cli.output import counted, duration, size
-from detent.cli.progress import Later, Pace, Progress, failing, passed
 from detent.configuration import Configuration
 from detent.lifecycle import ARTICLE, CRAWL, NODE, TOPIC, Lifecycle
 from detent.sources import Handler, Source
@@ -25,16 +25,16 @@ def tallies(**states: int) -> list[Tally]:
 
 
 @pytest.fixture
-def progress() -> Progress:
+def progress() -> Stages:
     def nothing(item: object) -> None:
         """The handler of every stage."""
 
     source = Source("files", {"File": NODE}, [Handler(state, nothing) for state in STAGES])
     kinds = {("files", "File"): Kind(1, "files", "File", NODE, paused=False)}
-    return Progress(duties([source], kinds, Configuration()))
+    return Stages(duties([source], kinds, Configuration()))
 
 
-def test_stages_come_in_the_order_of_work_with_n_of_m(progress: Progress) -> None:
+def test_stages_come_in_the_order_of_work_with_n_of_m(progress: Stages) -> None:
     stages = progress.update(tallies(pending=50, parsing=5, parsed=20, linked=10, ready=10, skip=3, error=2), 0.0)
 
     assert [(stage.stage, stage.done, stage.total) for stage in stages] == [
@@ -47,7 +47,7 @@ def test_stages_come_in_the_order_of_work_with_n_of_m(progress: Progress) -> Non
     assert line(stages[-1]) == "files/File embedding: 13 of 100 done, 2 failed in all"
 
 
-def test_rate_and_time_left(progress: Progress) -> None:
+def test_rate_and_time_left(progress: Stages) -> None:
     """ANCESTORS 45: no rate, no ETA."""
     progress.update(tallies(pending=100), 0.0)
     parsing, linking, _ = progress.update(tallies(pending=80, parsed=20), 2.0)
@@ -57,7 +57,7 @@ def test_rate_and_time_left(progress: Progress) -> None:
     assert line(parsing) == "files/File parsing: 20 of 100 done, 10/s, about 8 s left"
 
 
-def test_what_failed_in_a_later_stage_stays_done_in_the_earlier_ones(progress: Progress) -> None:
+def test_what_failed_in_a_later_stage_stays_done_in_the_earlier_ones(progress: Stages) -> None:
     progress.update(tallies(pending=4, parsed=6), 0.0)
     parsing, linking, _ = progress.update(tallies(pending=4, parsed=2, linked=1, error=3), 1.0)
     assert (parsing.done, linking.done) == (6, 1)
@@ -68,7 +68,7 @@ def test_what_failed_in_a_later_stage_stays_done_in_the_earlier_ones(progress: P
     assert parsing.done == 5
 
 
-def test_what_is_to_be_tried_again_is_said_and_takes_as_long_as_it_waits(progress: Progress) -> None:
+def test_what_is_to_be_tried_again_is_said_and_takes_as_long_as_it_waits(progress: Stages) -> None:
     progress.update(tallies(pending=100), 0.0)
     counts = tallies(pending=30, parsed=70)
 
@@ -85,20 +85,20 @@ def test_what_is_to_be_tried_again_is_said_and_takes_as_long_as_it_waits(progres
     assert parsing.left_seconds is None
 
 
-def test_what_is_beyond_what_was_asked_for_is_not_among_what_is_to_be_done(progress: Progress) -> None:
+def test_what_is_beyond_what_was_asked_for_is_not_among_what_is_to_be_done(progress: Stages) -> None:
     progress.update(tallies(pending=1000), 0.0)
     parsing, *_ = progress.update(tallies(pending=900, parsed=100), 10.0, [Later(beyond=800), Later(), Later()])
     assert line(parsing) == "files/File parsing: 100 of 200 done, 10/s, about 10 s left"
 
 
-def test_stages_without_items_are_not_shown(progress: Progress) -> None:
+def test_stages_without_items_are_not_shown(progress: Stages) -> None:
     said = io.StringIO()
     with LineDisplay(Console(file=said, width=200), every_seconds=0) as shown:
         shown.show(progress.update([], 0.0))
     assert said.getvalue() == ""
 
 
-def test_a_stage_that_had_nothing_to_do_from_the_beginning_is_not_shown(progress: Progress) -> None:
+def test_a_stage_that_had_nothing_to_do_from_the_beginning_is_not_shown(progress: Stages) -> None:
     said = io.StringIO()
     with LineDisplay(Console(file=said, width=200), every_seconds=0) as shown:
         shown.show(progress.update(tallies(parsed=5, ready=5), 0.0))

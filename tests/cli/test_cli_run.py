@@ -40,7 +40,7 @@ def test_progress_without_a_terminal_is_lines_with_n_of_m(
 
     result = ran("run", "--concurrency", "1")
 
-    assert "The sources named 200 new items." in result.stderr
+    assert "Discovered 200 new items." in result.stderr
     lines = [line for line in result.stderr.splitlines() if "topics/Topic in_progress:" in line]
     assert "200 of 200 done" in lines[-1]
     assert "/s" in lines[-1]
@@ -325,7 +325,7 @@ SOURCES = [detent.Source("topics", {"Topic": TOPIC}, [detent.Handler("in_progres
 
     screen.wait_for("found 10,000 so far")
     (project / "seen").touch()
-    screen.wait_for("The sources named 10,000 new items.")
+    screen.wait_for("Discovered 10,000 new items.")
     assert screen.end() == 0
 
 

@@ -45,7 +45,7 @@ def test_status_shows_states_totals_failures_and_workers(said: Callable[..., Res
 def test_the_names_of_the_documents_fields(document: Callable[..., Any]) -> None:
     status = document("status")
 
-    told = {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding", "expansions"}
+    told = {"at", "totals", "sources", "workers", "states", "labels", "errors", "embedding", "expansions", "services"}
     assert set(status) == told
     totals = {"items": 5, "waiting": 2, "held_back": 0, "working": 2, "failed": 1, "stopped": 0, "done": 0}
     assert status["totals"] == totals

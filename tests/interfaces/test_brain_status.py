@@ -7,7 +7,8 @@ import json
 import pytest
 
 from detent import Detent, Failed, NewItem
-from detent.interfaces import ErrorGroup, NodeStateMachine, brain_status, get_brain_status
+from detent.application import status as status_module
+from detent.interfaces import ErrorGroup, NodeStateMachine, get_brain_status
 from detent.lifecycle import TOPIC
 
 
@@ -70,8 +71,8 @@ def test_items_of_other_lifecycles_count_too(db: Detent) -> None:
 
 
 def test_of_very_many_failed_items_the_first_are_counted(db: Detent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(brain_status, "COUNTED", 5)
-    monkeypatch.setattr(brain_status, "_PAGE", 2)
+    monkeypatch.setattr(status_module, "COUNTED", 5)
+    monkeypatch.setattr(status_module, "_PAGE", 2)
     fail(NodeStateMachine(db), "Scope", [f"s{number}" for number in range(7)])
     status = get_brain_status(db)
     assert [group.count for group in status.errors] == [5]

@@ -361,7 +361,10 @@ def test_a_run_works_on_everything_and_then_raises_what_a_source_raised(database
     ):
         db.run()
     assert sorted(done) == ["a", "b"]
-    assert told.value.report == Report(2, 0, 0, None)
+    report = told.value.report
+    assert isinstance(report, Report)
+    assert (report.done, report.finished, report.ok) == (2, 2, True)
+    assert report.failures == (str(told.value),)
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from detent.application.database import DatabaseVerbs
 from detent.application.graph import AsyncGraph
 from detent.application.items import ItemVerbs
 from detent.application.lifecycles import LifecycleVerbs
-from detent.application.running import RunVerbs
+from detent.application.running.verbs import RunVerbs
 from detent.application.searching import SearchVerbs
 from detent.application.sources import SourceVerbs
+from detent.application.status import StatusVerbs
 from detent.application.steering import AsyncSteering
 from detent.application.work import WorkVerbs
 from detent.errors import NotOpen
@@ -29,7 +30,7 @@ _HOW = (
 )
 
 
-class AsyncDetent(ItemVerbs, WorkVerbs, SourceVerbs, LifecycleVerbs, RunVerbs, SearchVerbs, DatabaseVerbs):
+class AsyncDetent(ItemVerbs, WorkVerbs, SourceVerbs, LifecycleVerbs, RunVerbs, StatusVerbs, SearchVerbs, DatabaseVerbs):
     """An open database with its verbs. Made by `detent.open_async()`."""
 
     def __init__(self, opened: Connected, sources: Sequence[Source] = ()) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ class Located:
     conninfo: str
     settings: Configuration
     project: Project | None
+    flags: Mapping[str, object] = field(default_factory=dict)
+    """The settings that whoever opened it gave."""
+
     _attachments: contextlib.ExitStack | None = None
 
     async def revive(self) -> None:
@@ -53,6 +56,16 @@ class Connected:
     @property
     def project(self) -> Project | None:
         return self.located.project
+
+    @property
+    def place(self) -> Project:
+        """The project, or else the working directory as one."""
+        return self.project or Project(Path.cwd())
+
+    @property
+    def own_server(self) -> Path | None:
+        """The folder of the project's own database, if that is the one that is open."""
+        return self.project.folder if self.project is not None and self.settings.database is None else None
 
 
 def project_at(folder: str | Path | None) -> Project | None:
@@ -84,12 +97,12 @@ async def located(
     settings = settings_of(project, database=database, flags=flags)
     if settings.database is not None:
         await _require_answer(settings.database)
-        yield Located(settings.database, settings, project)
+        yield Located(settings.database, settings, project, flags or {})
         return
     project = project or Project(Path.cwd())
     with contextlib.ExitStack() as attachments:
         attachment = attachments.enter_context(await _attached(project))
-        yield Located(attachment.conninfo, settings, project, attachments)
+        yield Located(attachment.conninfo, settings, project, flags or {}, attachments)
 
 
 @contextlib.asynccontextmanager

@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from detent.application.exporting import Written, export, fill, format_of, import_file
 from detent.application.naming import node_named
 from detent.errors import FormatMissing
-from detent.store import Store
-from detent.store.exchange import Digest, Dump, Loaded, digest
-from detent.store.exchange.load import TellOf
-from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 if TYPE_CHECKING:
+    from detent.application.exporting import Written
     from detent.application.migrating import Migrated
+    from detent.store import Store
+    from detent.store.exchange import Digest, Loaded
+    from detent.store.exchange.load import TellOf
+    from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
 
 
 class AsyncGraph:
@@ -88,6 +88,8 @@ class AsyncGraph:
 
     async def digest(self, source: str | None = None) -> Digest:
         """A digest of all content, or of one source's: the same for the same content, whatever its order."""
+        from detent.store.exchange import digest
+
         return await digest(self._store.database, self._store.kinds, source)
 
     async def export(
@@ -102,12 +104,16 @@ class AsyncGraph:
 
         Default: the format that the file's name ends with, or `jsonl`.
         """
+        from detent.application.exporting import export, format_of
+
         where = Path(target) if isinstance(target, str) else target
         chosen = format_of(where if isinstance(where, Path) else None, form)
         return await export(self._store, where, chosen, source=source, tell=tell)
 
     async def import_file(self, file: str | Path, *, tell: TellOf | None = None) -> Loaded:
         """Read in a file that was exported as JSONL; what is there under the same keys is replaced."""
+        from detent.application.exporting import import_file
+
         return await import_file(self._store, Path(file), tell)
 
     async def migrate_flags(
@@ -124,6 +130,9 @@ class AsyncGraph:
 
     async def to_networkx(self, source: str | None = None, *, texts: bool = False) -> Any:
         """The graph, or one source's, as a networkx.MultiDiGraph in memory; with `texts` also the nodes' texts."""
+        from detent.application.exporting import fill
+        from detent.store.exchange import Dump
+
         try:
             from detent.projections.networks import Network
         except ModuleNotFoundError as error:

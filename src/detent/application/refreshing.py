@@ -84,10 +84,9 @@ class _Refreshing:
     async def _ask_for(self, kind: Kind, states: Set[str], ask: Ask) -> PartlyTold | None:
         """Ask for all items in these states, until none of many can be told of; returns what keeps the source from
         telling of some."""
-        asked = {"kind": kind.id, "states": sorted(states), "limit": AT_ONCE}
         ways_back = {move.state for move in kind.lifecycle.moves if move.event is Event.RETRY}
         after, untold = "", None
-        while rows := await self.store.database.fetch("keys_in", asked | {"after": after}):
+        while rows := await self.store.items.keyed(kind, states, after=after, limit=AT_ONCE):
             try:
                 hashes = await _asked(ask, [row.key for row in rows])
             except PartlyTold as error:

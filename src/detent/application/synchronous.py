@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from detent.application.lifecycles import ShownLifecycle
     from detent.application.migrating import Migrated
     from detent.application.portal import Wait
-    from detent.application.running import Report
+    from detent.application.running.news import Listener
+    from detent.application.running.report import Report
     from detent.application.sources import ListedSource
+    from detent.application.status import Status
     from detent.application.steering import AsyncSteering, Found
     from detent.knowledge import Item, NewItem, Outcome, Step
     from detent.knowledge.filters import Filters
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from detent.store.exchange import Digest, Loaded
     from detent.store.exchange.load import TellOf
     from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
+    from detent.store.ledger.pacing import Held
     from detent.store.ledger.steering import Progress, Remark
 
 
@@ -556,29 +559,69 @@ class Detent(Portal):
         """The lifecycle of this name; an UnknownName if there is none."""
         return self.wait(self.asynchronous.lifecycle(name))
 
+    def run(
+        self,
+        *,
+        wait: bool = True,
+        watch: bool = False,
+        refresh: bool = False,
+        until_idle: bool = True,
+        processes: int | None = 0,
+        tell: Listener | None = None,
+    ) -> Report:
+        """Discover, then work until nothing is left to do; with `wait=False` not for items of a later retry.
+
+        With `watch` it goes on and keeps up with sources that tell of changes, and with `until_idle=False` it works
+        on whatever there is and does not discover; both until `stop()`. `refresh` asks the sources what has changed.
+
+        `processes` is the number of worker processes, which import the modules of the setting `handlers.modules`; None
+        stands for as many as the settings say or are worth it, and 0 for this process. `tell` is called with what
+        happens meanwhile, such as `Progress`.
+
+        If a source fails to name its items, everything there is gets worked on all the same, and DiscoveryFailed
+        is raised at the end; its `report` is the one that would have been returned.
+        """
+        return self.wait(
+            self.asynchronous.run(
+                wait=wait, watch=watch, refresh=refresh, until_idle=until_idle, processes=processes, tell=tell
+            )
+        )
+
+    def stop(self, *, at_once: bool = False) -> bool:
+        """Stop what `run` is doing; returns whether it was doing anything.
+
+        What has begun may finish for `worker.grace_seconds`. A second call, or `at_once`, does not wait for that. What
+        is unfinished is given back and does not count as an attempt.
+        """
+        return self.wait(self.asynchronous.stop(at_once=at_once))
+
     def discover(self, tell: Tell | None = None) -> int:
-        """Let the sources say what items there are; returns how many were new.
+        """Let the sources name their items; returns the number of new ones.
 
         They are added while the sources name them, some thousands at a time, or about every second; after each time,
-        `tell` is called with how many were named so far. A source that fails does not keep the others from being
+        `tell` is called with the number of items named so far. A source that fails does not keep the others from being
         asked: DiscoveryFailed is raised when all were, and what was named is kept.
         """
         return self.wait(self.asynchronous.discover(tell))
 
     def refresh(self, tell: Tell | None = None) -> int:
-        """Ask the sources that can tell how what was done or failed stands now; returns how many items go round again,
-        because they have changed, or failed for a reason that may have passed. `tell` is called with how many were
-        asked for so far. It fails as `discover` does."""
+        """Ask the sources that can tell what has changed of what was done or failed; returns the number of items that
+        are worked on again, because they have changed, or failed for a reason that may have passed. `tell` is called
+        with the number of items asked for so far. It fails as `discover` does."""
         return self.wait(self.asynchronous.refresh(tell))
 
-    def run(self, *, wait: bool = True) -> Report:
-        """Discover, then work in this process until nothing is left to do; with `wait=False` not for items
-        that are to be tried again later.
+    def status(self, *, details: bool = False) -> Status:
+        """How all items stand, and who works on them. It reads counts and leases; with `details` also failed items, the
+        embedding models, and how far expansions are."""
+        return self.wait(self.asynchronous.status(details=details))
 
-        If a source fails to name its items, everything there is gets worked on all the same, and DiscoveryFailed
-        is raised at the end; its `report` is the one that would have been returned.
-        """
-        return self.wait(self.asynchronous.run(wait=wait))
+    def revive(self) -> None:
+        """Start the project's own server again if it has ended. A server of somebody else's is left to them."""
+        self.wait(self.asynchronous.revive())
+
+    def rate_limits(self) -> tuple[Held, ...]:
+        """The services that are not asked for a while because they refused, those first that are asked again first."""
+        return self.wait(self.asynchronous.rate_limits())
 
     def search(
         self,

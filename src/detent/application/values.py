@@ -5,34 +5,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from detent.application.database import Checked, DatabaseInfo, Pruned, StoppedServer, Upgraded
+    from detent.application.expansions import ExpansionStatus, StaleClaim, StateShare
     from detent.application.items import Moved
     from detent.application.lifecycles import ShownLifecycle, ShownMove, ShownState
     from detent.application.migrating import Migrated, Problem
     from detent.application.projects import MadeProject, ShownSetting, ShownSettings
-    from detent.application.running import Report
+    from detent.application.running import Left, Report
     from detent.application.sources import ListedSource, SourceLabel
+    from detent.application.standing import LabelStatus, StateStatus
+    from detent.application.status import ErrorGroup, SourceStatus, Status
     from detent.application.steering import Found
     from detent.search import Answer, Hit, Suggestion
     from detent.store import Entry, Holder, Kind, Listed, Page, Receipt, Settled, Story, Tally
     from detent.store.exchange import Digest, Loaded
     from detent.store.graph import Content, Direction, Edge, GraphPath, NamedNode, Neighbour, Neighbours, Subgraph
     from detent.store.ledger.listing import Text
+    from detent.store.ledger.pacing import Held
     from detent.store.ledger.steering import Progress, Remark
+    from detent.store.vectors.models import Model
+    from detent.worker.recruit import Recruit
 
 _HOMES = (
     "detent.application.database",
+    "detent.application.expansions",
     "detent.application.items",
     "detent.application.lifecycles",
     "detent.application.migrating",
     "detent.application.projects",
     "detent.application.running",
     "detent.application.sources",
+    "detent.application.standing",
+    "detent.application.status",
     "detent.application.steering",
     "detent.store",
     "detent.store.exchange",
     "detent.store.graph",
     "detent.store.ledger.listing",
+    "detent.store.ledger.pacing",
     "detent.store.ledger.steering",
+    "detent.store.vectors.models",
+    "detent.worker.recruit",
     "detent.search",
 )
 """Where they come from; the last of these takes long to import."""
@@ -46,16 +58,22 @@ __all__ = [
     "Direction",
     "Edge",
     "Entry",
+    "ErrorGroup",
+    "ExpansionStatus",
     "Found",
     "GraphPath",
+    "Held",
     "Hit",
     "Holder",
     "Kind",
+    "LabelStatus",
+    "Left",
     "Listed",
     "ListedSource",
     "Loaded",
     "MadeProject",
     "Migrated",
+    "Model",
     "Moved",
     "NamedNode",
     "Neighbour",
@@ -65,6 +83,7 @@ __all__ = [
     "Progress",
     "Pruned",
     "Receipt",
+    "Recruit",
     "Remark",
     "Report",
     "Settled",
@@ -74,6 +93,11 @@ __all__ = [
     "ShownSettings",
     "ShownState",
     "SourceLabel",
+    "SourceStatus",
+    "StaleClaim",
+    "StateShare",
+    "StateStatus",
+    "Status",
     "StoppedServer",
     "Story",
     "Subgraph",

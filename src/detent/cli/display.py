@@ -16,9 +16,9 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.text import Text
 
+from detent.application.running.news import StageProgress
 from detent.cli.drawing import plain, table
 from detent.cli.output import duration, number
-from detent.cli.progress import StageProgress
 
 LINE_SECONDS = 5.0
 

@@ -2,77 +2,66 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from detent.cli.news import waiting, why
 from detent.cli.output import counted, number
-from detent.cli.shift import waiting, why
-from detent.cli.standing import DONE, FAILED, STOPPED, WAITING, WORKING, Standing, standings
-from detent.store import Kind, Store
-from detent.worker.duty import Duty
-from detent.worker.remaining import Remaining, reasons_to_wait, remaining
+
+if TYPE_CHECKING:
+    from detent.application.running import Left, Report
 
 ALL_DONE, SOME_FAILED, SOME_LEFT = 0, 1, 3
 
 
-@dataclass(frozen=True)
-class Ending:
-    sentence: str
-    status: int
+def status(report: Report) -> int:
+    """The exit status of a run that was not stopped."""
+    if report.failed or report.failures:
+        return SOME_FAILED
+    return ALL_DONE if report.complete else SOME_LEFT
 
 
-async def ending(
-    store: Store, kinds: Sequence[Kind], duties: Sequence[Duty], stopped_by: signal.Signals | None
-) -> Ending:
-    """How the items of these kinds stand now that the workers have gone."""
-    names = {(kind.source, kind.label) for kind in kinds}
-    everything = standings(await store.kinds.select(), await store.count_by_state())
-    counts = [each for each in everything if (each.kind.source, each.kind.label) in names]
-    if stopped_by is not None:
-        return _stopped(counts, stopped_by)
-    others = [each for each in everything if each not in counts and each.of(WAITING) and not each.of(WORKING)]
-    left = await remaining(store, duties)
-    reasons = await reasons_to_wait(store, duties) if left.later else []
-    return _finished(counts, others, duties, left, reasons)
+def sentence(report: Report, lease_seconds: float) -> str:
+    """The last line."""
+    if report.away:
+        return (
+            "Stopped while the database does not answer. Nothing is lost: what was being worked on is given back "
+            f"{lease_seconds:g} s after its last renewal."
+        )
+    return _stopped(report) if report.stopped else _finished(report)
 
 
-def _stopped(counts: Sequence[Standing], number_: signal.Signals) -> Ending:
-    total, done, failed = (sum(each.of(what) for each in counts) for what in (None, DONE, FAILED))
-    parts = [f"{number(done)} of {counted(total, 'item')} {_are(done)} done", f"{number(total - done - failed)} left"]
-    if failed:
-        parts.append(f"{number(failed)} failed")
-    return Ending(f"Stopped: {', '.join(parts)}. Nothing is lost: the next run goes on from here.", 128 + number_)
+def _stopped(report: Report) -> str:
+    done, total = report.finished, report.total
+    left = total - done - report.failed
+    parts = [f"{number(done)} of {counted(total, 'item')} {_are(done)} done", f"{number(left)} left"]
+    if report.failed:
+        parts.append(f"{number(report.failed)} failed")
+    return f"Stopped: {', '.join(parts)}. Nothing is lost: the next run goes on from here."
 
 
-def _finished(
-    counts: Sequence[Standing],
-    others: Sequence[Standing],
-    duties: Sequence[Duty],
-    left: Remaining,
-    reasons: Sequence[str],
-) -> Ending:
-    total, done, failed = (sum(each.of(what) for each in counts) for what in (None, DONE, FAILED))
-    sentences = [_failures(counts, failed, total)] if failed else []
-    if left.later and left.first_due:
-        sentences.append(f"{waiting(left.later, left.first_due)}: `detent run` tries again then")
-        sentences += [why(reasons)] * bool(reasons)
-    sentences += _neglected(counts, duties)
-    rest = total - done - failed - left.later - left.held_back
-    if not sentences and rest:
+def _finished(report: Report) -> str:
+    sentences = [_failures(report)] if report.failed else []
+    if report.later and report.first_due:
+        sentences.append(f"{waiting(report.later, report.first_due)}: `detent run` tries again then")
+        sentences += [why(report.reasons)] * bool(report.reasons)
+    sentences += [each for left in report.left for each in _neglected(left)]
+    others = [left for left in report.left if left.elsewhere]
+    if not sentences and report.rest:
         sentences.append(
-            f"{number(rest)} of {counted(total, 'item')} {_are(rest)} left: `detent run` goes on with them"
+            f"{number(report.rest)} of {counted(report.total, 'item')} {_are(report.rest)} left: "
+            "`detent run` goes on with them"
         )
     if others and not sentences:
-        sentences.append(_all_done(total, " of this run's sources"))
+        sentences.append(_all_done(report.total, " of this run's sources"))
     sentences += [
-        f"{counted(each.of(WAITING), 'item')} of {each.kind} left, whose source is in none of this run's modules"
-        for each in others
+        f"{counted(left.elsewhere, 'item')} of {left.source}/{left.label} left, "
+        "whose source is in none of this run's modules"
+        for left in others
     ]
-    beyond = f"{counted(left.held_back, 'more item')} {_are(left.held_back)} beyond what was asked for"
+    beyond = f"{counted(report.held_back, 'more item')} {_are(report.held_back)} beyond what was asked for"
     if sentences:
-        return Ending(". ".join([*sentences, *[beyond] * bool(left.held_back)]), SOME_FAILED if failed else SOME_LEFT)
-    return Ending(f"{_all_done(total - left.held_back)}{f'; {beyond}' if left.held_back else ''}.", ALL_DONE)
+        return ". ".join([*sentences, *[beyond] * bool(report.held_back)])
+    return f"{_all_done(report.total - report.held_back)}{f'; {beyond}' if report.held_back else ''}."
 
 
 def _all_done(total: int, whose: str = "") -> str:
@@ -81,34 +70,23 @@ def _all_done(total: int, whose: str = "") -> str:
     return f"The one item{whose} is done" if total == 1 else f"All {number(total)} items{whose} are done"
 
 
-def _failures(counts: Sequence[Standing], failed: int, total: int) -> str:
+def _failures(report: Report) -> str:
     """`3 of 1,003 items failed: detent items --state failed`."""
-    states = sorted({state for each in counts for state in each.states if state in each.kind.lifecycle.failures})
-    commands = ", ".join(f"detent items --state {state}" for state in states)
-    return f"{number(failed)} of {counted(total, 'item')} failed: {commands}"
+    commands = ", ".join(f"detent items --state {state}" for state in report.failed_states)
+    return f"{number(report.failed)} of {counted(report.total, 'item')} failed: {commands}"
 
 
-def _neglected(counts: Sequence[Standing], duties: Sequence[Duty]) -> list[str]:
-    """What is left and nobody works on: of paused sources, in stopped states, for stages without a handler."""
-    served = {(kind.id, duty.stage.waiting) for duty in duties for kind in duty.kinds}
-    found = []
-    for each in counts:
-        kind = each.kind
-        unserved = {
-            state: count
-            for state, count in each.states.items()
-            if state in kind.lifecycle.waiting and (kind.id, state) not in served
-        }
-        if kind.paused and each.of(WAITING):
-            waits = counted(each.of(WAITING), "item")
-            found.append(f"{waits} of {kind} left, since it is paused: detent resume {kind.source}")
-        elif unserved:
-            places = ", ".join(f"{number(count)} in {state}" for state, count in unserved.items())
-            found.append(
-                f"{counted(sum(unserved.values()), 'item')} of {kind} left, for which no handler is declared: {places}"
-            )
-        if each.of(STOPPED):
-            found.append(f"{counted(each.of(STOPPED), 'item')} of {kind} stopped by hand")
+def _neglected(left: Left) -> list[str]:
+    """What is left of a source's label, and why nobody works on it."""
+    kind, found = f"{left.source}/{left.label}", []
+    if left.paused:
+        found.append(f"{counted(left.paused, 'item')} of {kind} left, since it is paused: detent resume {left.source}")
+    if left.unserved:
+        places = ", ".join(f"{number(count)} in {state}" for state, count in left.unserved.items())
+        count = counted(sum(left.unserved.values()), "item")
+        found.append(f"{count} of {kind} left, for which no handler is declared: {places}")
+    if left.stopped:
+        found.append(f"{counted(left.stopped, 'item')} of {kind} stopped by hand")
     return found
 
 

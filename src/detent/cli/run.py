@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from detent.cli.options import Command, with_session
 from detent.cli.session import Session
 from detent.configuration import SETTINGS, Setting
-from detent.errors import InvalidSource
 
 if TYPE_CHECKING:
-    from detent.application.connecting import Connected
-    from detent.cli.ending import Ending
-    from detent.cli.shift import Shift
-    from detent.configuration import Project
-    from detent.errors import DiscoveryFailed
-    from detent.sources import Source
-    from detent.store import Kind
-    from detent.worker.crew import Crew
-    from detent.worker.duty import Duty
-    from detent.worker.recruit import Recruit
+    from detent.application import AsyncDetent
+    from detent.application.running import Report
+    from detent.application.values import Recruit
+    from detent.cli.news import Telling
 
 F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
+AT_ONCE = "at once"
 
 _SECTIONS = ("worker", "retry", "handlers")
 """The sections of the settings for which a crew has flags."""
@@ -34,7 +28,7 @@ _SECTIONS = ("worker", "retry", "handlers")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a crew is to do, and how it is told to."""
+    """What a run is to do, and the settings that were given by flags."""
 
     flags: dict[str, object]
     until_idle: bool
@@ -126,24 +120,23 @@ def work(session: Session, **flags: str | None) -> int:
     return _begin(session, Plan(_given(flags), until_idle=False))
 
 
-def _begin(session: Session, plan: Plan) -> int:
-    return session.finish(lambda: _with_recruits(session, plan))
-
-
 def _given(flags: dict[str, str | None]) -> dict[str, object]:
     """The flags that were used, by the full names of their settings."""
     named = {setting.name: flags[_parameter(setting)] for setting in _heeded()}
     return {name: value for name, value in named.items() if value is not None}
 
 
+def _begin(session: Session, plan: Plan) -> int:
+    return session.finish(lambda: _with_recruits(session, plan))
+
+
 async def _with_recruits(session: Session, plan: Plan) -> int:
     """Work. The crew's first process starts at once: until there is something for it to do takes as long."""
-    from detent.worker.recruit import recruiting
+    from detent.application.running import recruiting
 
     async with recruiting() as recruits:
         _require_anything(session, plan)
-        async with session.opened(plan.flags) as opened:
-            return await _work(session, opened, plan, recruits)
+        return await _work(session, plan, recruits)
 
 
 def _require_anything(session: Session, plan: Plan) -> None:
@@ -152,134 +145,74 @@ def _require_anything(session: Session, plan: Plan) -> None:
         session.require_project()
 
 
-async def _work(session: Session, opened: Connected, plan: Plan, recruits: list[Recruit]) -> int:
-    """Discover, employ a crew, and say how it ended."""
-    from detent.cli import asking
-    from detent.cli.display import display
-    from detent.cli.ending import SOME_FAILED
-    from detent.cli.shift import Shift
-    from detent.worker.configured import with_configured, with_imported
-    from detent.worker.duty import declare, duties, waits_to_be_embedded
-    from detent.worker.remaining import is_all_done, processes_for
+async def _work(session: Session, plan: Plan, recruits: list[Recruit]) -> int:
+    """Run, show how it goes on, and say how it ended."""
+    from detent.application import open_async
+    from detent.cli.ending import sentence, status
+    from detent.cli.news import Telling
 
-    project = _project(opened)
-    declared = await with_configured(opened.store, _declared(opened, project))
-    if not declared and not await waits_to_be_embedded(opened.store):
-        return await _without_sources(session, opened, project, plan)
-    sources = await with_imported(opened.store, declared)
-    if not declared:
-        session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
-    _require_stages(opened, project, sources)
-    failures: Sequence[DiscoveryFailed] = ()
-    with display(session.err) as shown:
-        kinds = await declare(opened.store, sources)
-        found = duties(sources, kinds, opened.settings)
-        if not found:
-            raise InvalidSource("Your sources declare no handlers, so there is nothing to do for a worker.")
-        if plan.until_idle or plan.watch:
-            failures = await asking.discover_all(opened, sources, shown)
-        if plan.refresh:
-            failures = [*failures, *await asking.refresh_all(opened, sources, shown)]
-        processes = await processes_for(opened.store, found)
-        crew = _crew(opened, project, found, plan, recruits=recruits, processes=processes)
-        shift = Shift(opened, crew, found, shown)
-        if not plan.until_idle or not await is_all_done(opened.store, found):
-            await shift.run(asking.keep_up(opened, sources, shown) if plan.watch else None)
-    ended = await _ending(opened, shift, list(kinds.values()), found)
-    session.say(ended.sentence)
-    for failure in failures:
-        session.say(str(failure))
-    if not plan.until_idle and not shift.killed:
+    async with open_async(session.project, database=session.database, flags=plan.flags) as db:
+        with Telling(session) as telling, _stopping_by_signals(db) as signals:
+            db.recruits = recruits
+            report = await _ran(db, plan, telling)
+            if not report.began:
+                return _stopped_early(session, telling, report, signals)
+        session.say(sentence(report, db.settings.worker.lease_seconds))
+        for failure in report.failures:
+            session.say(failure)
+    if not plan.until_idle and report.stopped != AT_ONCE:
         return 0
-    return SOME_FAILED if failures and shift.signal is None else ended.status
+    return 128 + signals[0] if report.stopped else status(report)
 
 
-def _project(opened: Connected) -> Project:
-    """The project whose folder the modules are looked for in."""
-    from pathlib import Path
+async def _ran(db: AsyncDetent, plan: Plan, telling: Telling) -> Report:
+    """Run. Sources that could not name their items are told in the report."""
+    from detent.errors import DiscoveryFailed
 
-    from detent.configuration import Project
-
-    return opened.project or Project(Path.cwd())
-
-
-def _declared(opened: Connected, project: Project) -> list[Source]:
-    from detent.worker.modules import load_sources
-
-    modules = opened.settings.handlers.modules
     try:
-        return load_sources(modules, project)
-    except SystemExit as left:
-        raise InvalidSource(
-            f"The program was ended by sys.exit({left.code!r}) while the modules {', '.join(modules)} were imported. "
-            'What only a script does belongs below `if __name__ == "__main__":`.'
-        ) from left
-
-
-async def _without_sources(session: Session, opened: Connected, project: Project, plan: Plan) -> int:
-    """No module declares a source, and nothing waits to be embedded: a mistake, unless everything is done."""
-    from detent.cli.ending import ALL_DONE, ending
-
-    if plan.until_idle and not opened.settings.handlers.modules:
-        kinds = await opened.store.kinds.select()
-        ended = await ending(opened.store, kinds, [], None)
-        if kinds and ended.status == ALL_DONE:
-            session.say(ended.sentence)
-            return ALL_DONE
-    raise InvalidSource(_nothing_declared(opened, project))
-
-
-def _nothing_declared(opened: Connected, project: Project) -> str:
-    modules = opened.settings.handlers.modules
-    if modules:
-        return f"The modules {', '.join(modules)} declare no sources: their lists SOURCES are empty."
-    return (
-        "No sources are configured. Add a folder with `detent add files NAME FOLDER` or a wiki with `detent add wiki`; "
-        f"or name the Python modules that declare your own in {project.file}, as "
-        'modules = ["my_module"] under [handlers], or with --modules; `detent init` writes that file.'
-    )
-
-
-def _require_stages(opened: Connected, project: Project, sources: Sequence[Source]) -> None:
-    """Refuse settings of stages that do not exist, unless these are not all of the project's modules."""
-    from detent.configuration import load, require_stages
-
-    modules = load(project, environment={}).handlers.modules
-    if set(modules) <= set(opened.settings.handlers.modules):
-        lifecycles = [lifecycle for source in sources for lifecycle in source.lifecycles.values()]
-        places = [(lifecycle.name, state) for lifecycle in lifecycles for state in lifecycle.working]
-        require_stages(
-            opened.settings, [name for lifecycle, state in places for name in (state, f"{lifecycle}.{state}")]
+        return await db.run(
+            wait=plan.wait_for_later,
+            watch=plan.watch,
+            refresh=plan.refresh,
+            until_idle=plan.until_idle,
+            processes=None,
+            tell=telling.tell,
         )
+    except DiscoveryFailed as failed:
+        if failed.report is None:
+            raise
+        return cast("Report", failed.report)
 
 
-def _crew(
-    opened: Connected, project: Project, found: Sequence[Duty], plan: Plan, *, recruits: list[Recruit], processes: int
-) -> Crew:
-    from detent.worker.crew import Crew
+def _stopped_early(session: Session, telling: Telling, report: Report, signals: Sequence[int]) -> int:
+    """What was found before it was stopped is kept."""
+    from detent.cli.output import counted
 
-    return Crew(
-        opened.store,
-        opened.settings,
-        found,
-        project=project,
-        modules=opened.settings.handlers.modules,
-        flags=plan.flags,
-        until_idle=plan.until_idle,
-        wait_for_later=plan.wait_for_later,
-        recruits=recruits,
-        processes=processes,
-    )
+    if report.found:
+        telling.say(f"Stopped. What was found so far is kept: {counted(report.found, 'item')}.")
+    else:
+        session.err.print("Stopped.")
+    return 128 + signals[0]
 
 
-async def _ending(opened: Connected, shift: Shift, kinds: Sequence[Kind], found: Sequence[Duty]) -> Ending:
-    from detent.cli.ending import Ending, ending
+@contextlib.contextmanager
+def _stopping_by_signals(db: AsyncDetent) -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM stop the run, a second one at once; yields the signals that came."""
+    import asyncio
+    import signal
 
-    if shift.signal is None or not shift.away:
-        return await ending(opened.store, kinds, found, shift.signal)
-    seconds = opened.settings.worker.lease_seconds
-    return Ending(
-        "Stopped while the database does not answer. Nothing is lost: what was being worked on is given back "
-        f"{seconds:g} s after its last renewal.",
-        128 + shift.signal,
-    )
+    came: list[int] = []
+    stops = set()
+    loop = asyncio.get_running_loop()
+
+    def stop(number: int) -> None:
+        came.append(number)
+        stops.add(loop.create_task(db.stop()))
+
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop, int(each))
+    try:
+        yield came
+    finally:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(each)

@@ -4,25 +4,22 @@ what failed."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 import click
 
 from detent.cli.options import Command, as_json, with_session
 from detent.cli.output import ago, counted, document, moment, number
 from detent.cli.session import Session
-from detent.errors import DatabaseAway, DetentError
+from detent.errors import DatabaseAway
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from detent.application.connecting import Connected
-    from detent.cli.standing import Standing
-    from detent.interfaces import BrainStatus
-    from detent.store import Holder, Origin, Store, Tally
+    from detent.application import AsyncDetent
+    from detent.application.standing import LabelStatus
+    from detent.application.status import Status
 
 NO_SOURCES = (
     "No sources are known yet. `detent add files NAME FOLDER` adds a folder, and `detent add wiki` a wiki; "
@@ -34,22 +31,6 @@ NOT_BEGUN = "No items are known yet: the next `detent run` lets the sources name
 _HELD_BACK = "Held back is what is beyond the number of items that is asked for; of a wiki, that is its --target."
 
 _REFRESH_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class Overview:
-    """What the database said a moment ago."""
-
-    at: datetime
-    origins: Sequence[Origin]
-    tallies: Sequence[Tally]
-    standings: Sequence[Standing]
-    holders: Sequence[Holder]
-
-    @property
-    def facts(self) -> tuple[object, ...]:
-        """What a watcher would call a change."""
-        return self.origins, self.standings, [(holder.owner, holder.items) for holder in self.holders]
 
 
 @click.command(cls=Command, short_help="Show how many items are in which state, and who works on them.")
@@ -67,6 +48,7 @@ class Overview:
     errors      a list of: label, error_type, count (of the first 10,000 failed ones), keys (5 at most)
     embedding   current and next: the model that search uses, and the one that is to take its place, with
     provider, model, dimensions; null where there is none
+    services    a list of: service, until, reason; services that refused, and are not asked before then
     expansions  a list, for each source of articles, of: source, label, distribution, a list of: state, count,
     avg_depth; queue_size, loaded_count, total, percent_complete, target, stale_claims, a list of: title,
     claimed_at, expansion_depth
@@ -86,117 +68,113 @@ def status(session: Session, watch: bool, json_: bool) -> None:
         raise click.UsageError("--watch and --json do not go together: one document is asked once.")
     if watch:
         with contextlib.suppress(KeyboardInterrupt):
-            session.with_store(lambda opened: _watch(session, opened))
+            session.with_db(lambda db: _watch(session, db))
         return
-    session.with_store(lambda opened: _show(session, opened, json_))
-
-
-async def look(store: Store) -> Overview:
-    from detent.cli.standing import shut_out, standings
-
-    kinds, tallies = await store.kinds.select(), await store.count_by_state()
-    known = standings(kinds, tallies, await shut_out(store, kinds))
-    return Overview(datetime.now(UTC), await store.sources.all(), tallies, known, await store.workers())
-
-
-async def _show(session: Session, opened: Connected, json_: bool) -> None:
-    overview = await look(opened.store)
+    found = session.with_db(lambda db: db.status(details=json_))
     if json_:
-        from detent.interfaces.brain_status import read_brain_status
-        from detent.interfaces.expansion_status import read_expansion_status
-
-        expansions = [each.as_data() for each in await read_expansion_status(opened.store, overview.tallies)]
-        document(
-            {**_document(overview, await read_brain_status(opened.store, overview.tallies)), "expansions": expansions}
-        )
+        document(found.as_data())
     else:
-        session.out.print(_picture(overview))
+        session.out.print(_picture(found))
 
 
-async def _watch(session: Session, opened: Connected) -> None:
+async def _watch(session: Session, db: AsyncDetent) -> None:
     if session.out.is_terminal:
-        await _watch_live(session, opened)
+        await _watch_live(session, db)
     else:
-        await _watch_changes(session, opened)
+        await _watch_changes(session, db)
 
 
-async def _watch_live(session: Session, opened: Connected) -> None:
+async def _watch_live(session: Session, db: AsyncDetent) -> None:
     from rich.live import Live
 
     with Live(console=session.out, auto_refresh=False, vertical_overflow="visible") as live:
-        async for seen in _glances(opened):
-            live.update(_picture(seen) if isinstance(seen, Overview) else f"{seen} Looking again.", refresh=True)
+        async for seen in _glances(db):
+            live.update(
+                _picture(seen) if not isinstance(seen, DatabaseAway) else f"{seen} Looking again.", refresh=True
+            )
 
 
-async def _watch_changes(session: Session, opened: Connected) -> None:
+async def _watch_changes(session: Session, db: AsyncDetent) -> None:
     before: object = None
-    async for seen in _glances(opened):
-        if isinstance(seen, Overview) and seen.facts != before:
+    async for seen in _glances(db):
+        if not isinstance(seen, DatabaseAway) and _facts(seen) != before:
             session.say(f"At {moment(seen.at)}:")
             session.out.print(_picture(seen))
             session.out.print()
             session.out.file.flush()
         elif isinstance(seen, DatabaseAway) and before is not DatabaseAway:
             session.err.print(f"{seen} Looking again.", soft_wrap=True)
-        before = seen.facts if isinstance(seen, Overview) else DatabaseAway
+        before = _facts(seen) if not isinstance(seen, DatabaseAway) else DatabaseAway
 
 
-async def _glances(opened: Connected) -> AsyncIterator[Overview | DatabaseAway]:
+async def _glances(db: AsyncDetent) -> AsyncIterator[Status | DatabaseAway]:
     """What the database says, again and again; while it is away, that it is."""
     import asyncio
 
     while True:
         try:
-            yield await look(opened.store)
+            yield await db.status()
         except DatabaseAway as away:
             yield away
-            with contextlib.suppress(DetentError):
-                await opened.located.revive()
+            await db.revive()
         await asyncio.sleep(_REFRESH_SECONDS)
 
 
-def _picture(overview: Overview) -> RenderableType:
+def _facts(seen: Status) -> tuple[object, ...]:
+    """What a watcher would call a change."""
+    return seen.sources, [(holder.owner, holder.items) for holder in seen.workers]
+
+
+def _picture(seen: Status) -> RenderableType:
     from rich.console import Group
 
-    if not overview.origins:
+    if not seen.sources:
         return NO_SOURCES
-    if not overview.standings:
+    if not seen.labels:
         return NOT_BEGUN
-    parts: list[RenderableType] = [_states(overview), "", _summary(overview)]
-    if overview.holders:
-        parts += ["", _workers(overview)]
+    parts: list[RenderableType] = [_states(seen), "", _summary(seen)]
+    if seen.workers:
+        parts += ["", _workers(seen)]
     return Group(*parts)
 
 
-def _states(overview: Overview) -> RenderableType:
+def _states(seen: Status) -> RenderableType:
     from detent.cli.drawing import plain, table
     from detent.cli.standing import STYLES
 
-    paused = {origin.name for origin in overview.origins if origin.paused_at}
     shown = table("Source", "Label", "State", "Items", "Meaning", numbers=["Items"])
-    for standing in overview.standings:
-        kind = standing.kind
-        source = f"{kind.source} (paused)" if kind.source in paused else kind.source
-        for state, role, count in standing.rows():
+    for label in seen.labels:
+        source = f"{label.source} (paused)" if label.paused else label.source
+        for state, role, count in _rows(label):
             means = plain(_words(role), style=STYLES[role])
-            shown.add_row(plain(source), plain(kind.label), state, number(count), means)
+            shown.add_row(plain(source), plain(label.label), state, number(count), means)
             source = ""
-        shown.add_row(plain(source), plain(kind.label, style="bold"), "total", number(standing.total), "")
+        shown.add_row(plain(source), plain(label.label, style="bold"), "total", number(label.total), "")
     return shown
 
 
-def _summary(overview: Overview) -> RenderableType:
-    from detent.cli.drawing import plain
-    from detent.cli.standing import FAILED, HELD_BACK
+def _rows(label: LabelStatus) -> list[tuple[str, str, int]]:
+    """The states, what each means, and how many items are there; those that are held back apart."""
+    found = []
+    for each in label.states:
+        if each.held_back < each.count or not each.count:
+            found.append((each.state, each.meaning, each.count - each.held_back))
+        if each.held_back:
+            found.append((each.state, "held_back", each.held_back))
+    return found
 
-    totals = _totals(overview)
+
+def _summary(seen: Status) -> RenderableType:
+    from detent.cli.drawing import plain
+
+    totals = seen.totals
     words = ", ".join(f"{number(totals[name])} {_words(name)}" for name in totals if name != "items" and totals[name])
     sentence = f"{counted(totals['items'], 'item')}{f': {words}' if words else ''}."
-    if totals[HELD_BACK]:
+    if totals["held_back"]:
         sentence += f" {_HELD_BACK}"
-    if not totals[FAILED]:
+    if not totals["failed"]:
         return plain(sentence)
-    states = sorted({state for each in overview.standings for state in each.kind.lifecycle.failures & set(each.states)})
+    states = sorted({each.state for label in seen.labels for each in label.states if each.meaning == "failed"})
     commands = ", ".join(f"detent items --state {state}" for state in states)
     return plain(f"{sentence} See what failed: {commands}")
 
@@ -205,63 +183,12 @@ def _words(role: str) -> str:
     return role.replace("_", " ")
 
 
-def _workers(overview: Overview) -> RenderableType:
+def _workers(seen: Status) -> RenderableType:
     from detent.cli.drawing import plain, table
 
     shown = table("Worker", "Items held", "Since", "Lease", numbers=["Items held"])
-    for holder in overview.holders:
-        left = (holder.deadline - overview.at).total_seconds()
+    for holder in seen.workers:
+        left = (holder.deadline - seen.at).total_seconds()
         lease = f"renewed for {left:.0f} s more" if left > 0 else "has run out"
-        shown.add_row(plain(holder.owner), number(holder.items), ago(holder.since, overview.at), lease)
+        shown.add_row(plain(holder.owner), number(holder.items), ago(holder.since, seen.at), lease)
     return shown
-
-
-def _totals(overview: Overview) -> dict[str, int]:
-    from detent.cli.standing import STYLES
-
-    totals = {"items": sum(standing.total for standing in overview.standings)}
-    return totals | {name: sum(standing.of(name) for standing in overview.standings) for name in STYLES}
-
-
-def _document(overview: Overview, brain: BrainStatus) -> dict[str, Any]:
-    told = brain.as_data()
-    return {
-        "at": overview.at,
-        "totals": _totals(overview),
-        "sources": [
-            {
-                "name": origin.name,
-                "added_at": origin.added_at,
-                "paused_at": origin.paused_at,
-                "labels": [_label(each) for each in overview.standings if each.kind.source == origin.name],
-            }
-            for origin in overview.origins
-        ],
-        "workers": [
-            {
-                "owner": holder.owner,
-                "items": holder.items,
-                "leases": holder.leases,
-                "since": holder.since,
-                "deadline": holder.deadline,
-            }
-            for holder in overview.holders
-        ],
-        **{name: told[name] for name in ("states", "labels", "errors", "embedding")},
-    }
-
-
-def _label(standing: Standing) -> dict[str, Any]:
-    from detent.cli.standing import STYLES, meaning
-
-    lifecycle, held_back = standing.kind.lifecycle, standing.held_back
-    return {
-        "label": standing.kind.label,
-        "lifecycle": lifecycle.name,
-        "total": standing.total,
-        **{name: standing.of(name) for name in STYLES},
-        "states": [
-            {"state": state, "meaning": meaning(lifecycle, state), "count": count, "held_back": held_back.get(state, 0)}
-            for state, count in standing.states.items()
-        ],
-    }

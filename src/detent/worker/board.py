@@ -24,11 +24,12 @@ MOST_ITEMS = 65536
 Held = tuple[int, int]
 """A token, and an item that is held under it."""
 
-# The memory is words of eight bytes: how many rows of leases and of items were ever used, then the rows.
+# The memory is words of eight bytes: how many rows of leases and of items were ever used, how many steps the worker has
+# completed, then the rows.
 # A lease's row: a token of the worker's, and, once the keeper could not renew it, the same token again.
 # An item's row: a token, an item, and the time by which its handler must have ended, as a floating number.
-_USED_LEASES, _USED_ITEMS = 0, 1
-_LEASES, _LEASE = 2, 2
+_USED_LEASES, _USED_ITEMS, _COMPLETED = 0, 1, 2
+_LEASES, _LEASE = 3, 2
 _ITEMS, _ITEM = _LEASES + MOST_LEASES * _LEASE, 3
 _ITEM_ROW = struct.Struct("qqd")
 _WORD = 8
@@ -107,6 +108,15 @@ class Board:
                     words[row] = 0
                     free.append(row)
 
+    @property
+    def completed(self) -> int:
+        """The keeper's view: how many steps of items the worker has completed."""
+        return self._words[_COMPLETED]
+
+    def complete(self, count: int) -> None:
+        """So many steps of items were completed in all."""
+        self._words[_COMPLETED] = count
+
     def lost(self) -> set[int]:
         """The tokens that the keeper could not renew."""
         return {token for token, row in self._leases.items() if self._words[row + 1] == token}
@@ -134,7 +144,7 @@ class Board:
         self._words.release()
         self._times.release()
         self._memory.close()
-        self._memory = mmap.mmap(-1, (_USED_ITEMS + 1) * _WORD)
+        self._memory = mmap.mmap(-1, _LEASES * _WORD)
         self._words = memoryview(self._memory).cast("q")
 
     def _held(self) -> Iterator[tuple[int, int]]:

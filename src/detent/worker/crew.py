@@ -44,7 +44,7 @@ class Member:
 
 class Crew:
     """Starts workers, keeps them, replaces those that die, and stops them. Recruits go before others. `processes` is
-    how many there are unless the settings say it."""
+    the number of workers; without it the settings say it, or there is one."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Crew:
         self._until_idle = until_idle
         self._wait_for_later = wait_for_later
         self._recruits = [] if recruits is None else recruits
-        self._processes = settings.worker.processes or processes or 1
+        self._processes = processes or settings.worker.processes or 1
         self._policies = policies(duties)
         self._keeper = Keeper(
             store, lease_seconds=settings.worker.lease_seconds, retention_days=settings.journal.retention_days
@@ -78,6 +78,8 @@ class Crew:
         self._killed = asyncio.Event()
         self._false_starts = 0
         self.deaths = 0
+        self.completed = 0
+        """The number of steps of items that succeeded, or turned out to have nothing to do."""
 
     @property
     def owners(self) -> set[str]:
@@ -183,6 +185,7 @@ class Crew:
             with contextlib.suppress(DatabaseAway):
                 await patiently(bury, unless=self._killed)
         finally:
+            self.completed += member.ward.board.completed
             member.ward.board.close()
 
     def _count_death(self, member: Member, status: int, in_vain: bool) -> None:

@@ -60,6 +60,63 @@ async def work_here(
             await _leave(keeping)
 
 
+class InProcess:
+    """A worker in this process, in the shape of a crew: it runs, is stopped and killed, and says what it did."""
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Sequence[Source],
+        settings: Configuration,
+        *,
+        server: Path | None = None,
+        until_idle: bool = False,
+        wait_for_later: bool = True,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._settings = settings
+        self._server = server
+        self._until_idle = until_idle
+        self._wait_for_later = wait_for_later
+        self._worker: Worker | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    @property
+    def owners(self) -> set[str]:
+        """The name under which it holds items."""
+        return {self._worker.owner} if self._worker else set()
+
+    @property
+    def completed(self) -> int:
+        """The number of steps of items that succeeded, or turned out to have nothing to do."""
+        return self._worker.completed if self._worker else 0
+
+    async def run(self) -> None:
+        """Work until nothing is left to do, or `stop` was called."""
+        async with work_here(self._store, self._sources, self._settings, server=self._server) as worker:
+            self._worker = worker
+            if self._stopping:
+                worker.stop()
+            self._running = asyncio.ensure_future(
+                worker.run(until_idle=self._until_idle, wait_for_later=self._wait_for_later)
+            )
+            await self._running
+
+    def stop(self) -> None:
+        """No new claims; what runs may finish within the grace period."""
+        self._stopping = True
+        if self._worker is not None:
+            self._worker.stop()
+
+    def kill(self) -> None:
+        """Give back at once what is unfinished; it does not count as an attempt."""
+        self.stop()
+        if self._running is not None:
+            self._running.cancel()
+
+
 class _Ends:
     """The board, and both ends of the lifeline, on this side."""
 

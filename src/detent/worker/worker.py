@@ -151,6 +151,7 @@ class Worker:
 
     def _over(self, items: Sequence[Item]) -> None:
         self._supplies.over(items)
+        self._board.complete(self.completed)
 
     def _look_again(self, states: Set[str] | None = None) -> None:
         """There may be work again: in these states, or in any."""

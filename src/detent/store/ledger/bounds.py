@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from detent.knowledge import Bounds
 from detent.store.database import Connection, Database, fetch
@@ -23,6 +23,16 @@ HELD_BACK = datetime(9999, 1, 1, tzinfo=UTC)
 _LOCK = 0x0DE7E30
 _BY = "its depth"
 _WISHES_AT_ONCE = 1000
+_MOST_STALE = 100
+_MOST_AVERAGED = 100_000
+
+
+class StaleClaim(NamedTuple):
+    """An item whose lease has run out, when it was claimed, and how deep it is."""
+
+    key: str
+    claimed_at: datetime
+    depth: int
 
 
 class Boundaries:
@@ -80,6 +90,16 @@ class Boundaries:
         """How many items of a kind are held back in these states for which there is no room."""
         [seen] = await self._database.fetch("room", _asked(kind, states))
         return int(seen.held_back - max(0, min(seen.room, seen.held_back)))
+
+    async def mean_depths(self, kind: Kind, states: Sequence[str]) -> dict[str, float]:
+        """How deep the items of a kind are on average in each of these states; of many in a state the first count."""
+        parameters = {"kind": kind.id, "states": list(states), "limit": _MOST_AVERAGED}
+        return {row.state: row.depth for row in await self._database.fetch("depths", parameters)}
+
+    async def stale_claims(self, kind: Kind) -> list[StaleClaim]:
+        """Items of a kind whose leases have run out, those first that were claimed first; not all of very many."""
+        rows = await self._database.fetch("stale_claims", {"kind": kind.id, "limit": _MOST_STALE})
+        return [StaleClaim(row.key, row.claimed_at, row.priority) for row in rows]
 
     async def draw_nearer(self) -> bool:
         """Give some items the smaller priority that they were found with, and send them round again; returns whether

@@ -8,7 +8,7 @@ leases and places, and then looks what state they are in, which nobody else can 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from detent.errors import DetentError, IllegalMove, KindGone
 from detent.knowledge import NewItem
@@ -24,6 +24,15 @@ _ROUNDS = 50
 
 Verb = Callable[[Connection, Kind, list[Any]], Awaitable[list[int]]]
 """What is done with the items of one kind that are held; returns those it was done to."""
+
+
+class Keyed(NamedTuple):
+    """An item's number, key and state, and the trouble that it failed with, if it did."""
+
+    id: int
+    key: str
+    state: str
+    trouble: str | None
 
 
 def birth_state(kind: Kind, new: NewItem) -> str:
@@ -109,6 +118,11 @@ class Items:
         """The items of a kind by their keys."""
         parameters = {"kinds": [kind.id] * len(keys), "keys": list(keys)}
         return {row.key: row for row in await self._database.fetch("find", parameters)}
+
+    async def keyed(self, kind: Kind, states: Iterable[str], *, after: str, limit: int) -> list[Keyed]:
+        """Items of a kind in these states, in the order of their keys, beyond the key `after`."""
+        named = {"kind": kind.id, "states": sorted(states), "after": after, "limit": limit}
+        return [Keyed(*row) for row in await self._database.fetch("keys_in", named)]
 
     async def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
         """Send items whose content hash is a new one round again; returns how many that were.

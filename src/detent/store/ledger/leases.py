@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from detent.knowledge import Item
-from detent.knowledge.value import as_data
+from detent.knowledge.value import Value
 from detent.lifecycle import Event, Lifecycle, Trouble, after_death
 from detent.store.database import Connection, Database, fetch
 from detent.store.ledger.kinds import Kind, Kinds
@@ -78,7 +78,8 @@ class Cursor:
         self.positions.update(positions)
 
 
-class Holder(NamedTuple):
+@dataclass(frozen=True)
+class Holder(Value):
     """A worker that holds items: how many, under how many leases, and until when at the least."""
 
     owner: str
@@ -86,10 +87,6 @@ class Holder(NamedTuple):
     items: int
     deadline: datetime
     since: datetime
-
-    def as_data(self) -> dict[str, Any]:
-        """The same for JSON."""
-        return {name: as_data(value) for name, value in self._asdict().items()}
 
 
 class Leases:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from detent.knowledge.value import Value
 from detent.services.pace import Quota, Wait
 from detent.store.database import Database, fetch
 from detent.store.values import printable
@@ -17,7 +18,7 @@ _LONGEST_STUMBLE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Held:
+class Held(Value):
     """A service that is left alone, until when, and what it did: `refused with 503 Service Unavailable`."""
 
     service: str

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from detent.errors import DatabaseBusy
+from detent.knowledge.value import Value
 from detent.store.database import Connection, Database, fetch
 from detent.store.vectors import parts
 
@@ -13,7 +15,7 @@ MOST_DIMENSIONS = 4000
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Value):
     """An embedding model, in the role it had when it was read: `current`, `next` or `former`."""
 
     id: int
@@ -24,6 +26,10 @@ class Model:
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name} ({self.dimensions} dimensions)"
+
+    def as_data(self) -> dict[str, Any]:
+        """The model for JSON, without its number and role."""
+        return {"provider": self.provider, "model": self.name, "dimensions": self.dimensions}
 
     def is_named(self, provider: str, name: str, dimensions: int | None) -> bool:
         """Whether it is the one that is meant; without dimensions, whatever it has."""

@@ -1,4 +1,4 @@
-"""How far the work is, stage by stage: N of M, how fast, and how long it may take. Nothing here prints."""
+"""How far the work is, stage by stage: N of M, how fast, and how long it may take. Computed from counts alone."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from detent.application.running.news import StageProgress
 from detent.lifecycle import Event, Lifecycle
 
 if TYPE_CHECKING:
@@ -25,27 +26,6 @@ class Later:
     count: int = 0
     seconds: float = 0.0
     beyond: int = 0
-
-
-@dataclass(frozen=True)
-class StageProgress:
-    """One stage of one source's label. `left_seconds` is None where nothing can be said.
-
-    `failed` counts what failed in this stage. Where the state of failed items does not tell which stage that was,
-    `failed_in_all` of the label's last stage has them.
-    """
-
-    source: str
-    label: str
-    stage: str
-    done: int
-    total: int
-    working: int
-    failed: int
-    failed_in_all: int
-    again: int
-    rate: float
-    left_seconds: float | None
 
 
 @dataclass
@@ -102,7 +82,7 @@ def failing(lifecycle: Lifecycle, failure: str) -> set[str]:
     return found & {lifecycle.claimed(state) for state in lifecycle.waiting}
 
 
-class Progress:
+class Stages:
     """The stages of some duties, from the first to the last, with the pace of each."""
 
     def __init__(self, duties: Sequence[Duty]) -> None:

@@ -1,0 +1,104 @@
+"""The report of a run: how it ended, and how all items of its sources stand then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from detent.knowledge.value import Value
+
+GENTLY, AT_ONCE = "gently", "at once"
+
+
+@dataclass(frozen=True)
+class Left(Value):
+    """Items of one source's label that this run does not work on."""
+
+    source: str
+    label: str
+    paused: int = 0
+    """Number of items that wait, and whose source is paused."""
+
+    unserved: Mapping[str, int] = field(default_factory=dict)
+    """Number of items by the state in which they wait, for which no handler is declared."""
+
+    stopped: int = 0
+    """Number of items that were paused by hand."""
+
+    elsewhere: int = 0
+    """Number of items that wait, and whose source is none of this run's."""
+
+
+@dataclass(frozen=True)
+class Report(Value):
+    """How a run ended. `done` is about this run; everything else is about all items of its sources as they are now."""
+
+    done: int
+    """Number of steps that this run completed; an item that went through three stages counts three times."""
+
+    failed: int
+    """Number of items that have failed, in this run or before it."""
+
+    later: int
+    """Number of items that wait for a later retry."""
+
+    first_due: datetime | None
+    """When the first of those is tried again."""
+
+    waiting: int = 0
+    """Number of items that wait for anything else: their source is paused, no handler serves their state, or another
+    worker has them."""
+
+    total: int = 0
+    """Number of all items."""
+
+    finished: int = 0
+    """Number of items that are done."""
+
+    held_back: int = 0
+    """Number of items beyond the limit of their source; they are not to be done."""
+
+    failed_states: tuple[str, ...] = ()
+    """The states of the items that failed."""
+
+    reasons: tuple[str, ...] = ()
+    """Why items wait for a later retry, each reason once."""
+
+    left: tuple[Left, ...] = ()
+    """Items that this run does not work on."""
+
+    failures: tuple[str, ...] = ()
+    """A sentence for each source that could not name all of its items, or tell how they stand."""
+
+    stopped: str | None = None
+    """`gently` or `at once`, if the run was stopped."""
+
+    found: int = 0
+    """Number of items that the sources named."""
+
+    began: bool = True
+    """Whether it came to work: False where it was stopped before."""
+
+    away: bool = False
+    """Whether the database did not answer at the end of a run that was stopped; the counts are 0 then."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is done."""
+        return not (self.failed or self.later or self.waiting)
+
+    @property
+    def rest(self) -> int:
+        """Number of items that are neither done nor failed, and are not due later."""
+        return self.total - self.finished - self.failed - self.later - self.held_back
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything is done, of other sources too, but for what somebody works on."""
+        return not (self.failed or self.later or self.left or self.rest)
+
+    def as_data(self) -> dict[str, Any]:
+        """The same for JSON."""
+        return {**super().as_data(), "ok": self.ok}
