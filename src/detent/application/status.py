@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from detent.application.expansions import ExpansionStatus
     from detent.store import Holder, Kind, Listed, Origin, Store, Tally
     from detent.store.ledger.pacing import Held
-    from detent.store.vectors import Model
+    from detent.store.vectors.models import Model
 
 SAMPLES = 5
 COUNTED = 10_000
