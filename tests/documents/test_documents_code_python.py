@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.documents.test_documents_code_samples import imports, kinds, part, read, uses
 
-from detent.documents.code import parse
+from detent.documents.code.parsing import parse
 from detent.documents.parsed import Import
 
 

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.test_documents_code_samples import PYTHON, SAMPLES, part, read, uses
 
-from detent.documents.code import LANGUAGES, parse
+from detent.documents.code.languages import FOLDERS
+from detent.documents.code.parsing import parse
 from detent.documents.parsed import Parsed, Unparsable
 
-ENDINGS = sorted(LANGUAGES)
+ENDINGS = sorted(f".{ending}" for ending in FOLDERS)
 DEEP = 5_000
 
 

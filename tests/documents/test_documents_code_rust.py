@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.documents.test_documents_code_samples import imports, kinds, part, read, uses
 
-from detent.documents.code import parse
+from detent.documents.code.parsing import parse
 
 
 def test_methods_are_called_after_the_type_that_they_are_implemented_for() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from detent.documents.code import LANGUAGES, parse
+from detent.documents.code.languages import name_of
+from detent.documents.code.parsing import parse
 from detent.documents.parsed import Parsed, Part, Unparsable
 
 PYTHON = '''\
@@ -539,7 +540,7 @@ def _texts(parts: Iterable[Part]) -> dict[str, str]:
 def test_a_sound_file_has_no_problems_and_is_of_its_language(name: str) -> None:
     parsed = read(name)
     assert parsed.problems == []
-    assert parsed.kind == LANGUAGES[f".{name.partition('.')[2]}"]
+    assert parsed.kind == name_of(name.partition(".")[2])
     assert parsed.title == ""
 
 
@@ -643,7 +644,7 @@ def test_a_file_of_no_language_is_refused_with_a_sentence() -> None:
 
 def test_endings_are_those_of_the_languages_in_small_letters() -> None:
     assert parse(b"x = 1", "SETUP.PY").kind == "python"
-    assert LANGUAGES[".mjs"] == LANGUAGES[".cjs"] == LANGUAGES[".jsx"] == "javascript"
-    assert LANGUAGES[".tsx"] == LANGUAGES[".mts"] == "typescript"
-    assert LANGUAGES[".h"] == "c"
-    assert LANGUAGES[".hh"] == LANGUAGES[".cxx"] == LANGUAGES[".cc"] == "cpp"
+    assert name_of("mjs") == name_of("cjs") == name_of("jsx") == "javascript"
+    assert name_of("tsx") == name_of("mts") == "typescript"
+    assert name_of("h") == "c"
+    assert name_of("hh") == name_of("cxx") == name_of("cc") == "cpp"

@@ -13,14 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detent.documents.data import (
-    LONGEST_TEXT,
-    MOST_PARTS,
-    parse_json,
-    parse_json_lines,
-    parse_toml,
-    parse_yaml,
-)
+from detent.documents.data.entries import LONGEST_TEXT, MOST_PARTS
+from detent.documents.data.json_file import parse as parse_json
+from detent.documents.data.json_file import parse_lines as parse_json_lines
+from detent.documents.data.toml_file import parse as parse_toml
+from detent.documents.data.yaml_file import parse as parse_yaml
 from detent.documents.parsed import Parsed, Unparsable
 
 Parser = Callable[[bytes, str], Parsed]
@@ -111,6 +108,16 @@ def test_json_with_comments_and_trailing_commas_is_let_pass() -> None:
     assert not found.problems
 
 
+def test_numbers_are_read_that_only_some_programs_write() -> None:
+    found = parse_json(b'{"a1e+9": 1e+9, "b": NaN, "c": [-Infinity, 2E+10]}', "a.json")
+    assert [(part.title, part.properties["type"]) for part in found.parts] == [
+        ("a1e+9", "number"),
+        ("b", "number"),
+        ("c", "array"),
+    ]
+    assert not found.problems
+
+
 @pytest.mark.parametrize("data", [b"[1, {}]", b'"text"', b"12", b"null"])
 def test_json_that_is_no_object_is_text(data: bytes) -> None:
     found = parse_json(data, "a.json")
@@ -120,14 +127,17 @@ def test_json_that_is_no_object_is_text(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "keys", "problem"),
     [
-        ('{"a": 1,\n "b": {"c": 2 "d": 3}}', ["a"], "line 2, column 15: a comma or a closing bracket is expected."),
-        ('{"a": 1, b: 2}', ["a"], "line 1, column 10: a key in quotes is expected."),
-        ('{"a" 1}', [], "line 1, column 6: a colon is expected."),
-        ('{"a": 1, "b": }', ["a"], "line 1, column 15: a value is expected."),
+        ('{"a": 1,\n "b": {"c": 2 "d": 3}}', ["a"], "line 2, column 8: this is not expected."),
+        ('{"a": 1, b: 2}', ["a"], "line 1, column 8: this is not expected."),
+        ('{"a" 1}', [], "line 1, column 2: this is not expected."),
+        ('{"a": 1, "b": }', ["a"], "line 1, column 14: something is missing."),
         ('{"a": 1, "b": [1', ["a"], "line 1, column 17: it ends too early."),
-        ('{"a": 1} x', ["a"], "line 1, column 10: more follows after its end."),
-        ('{"a": 01}', ["a"], "line 1, column 8: a comma or a closing bracket is expected."),
-        ('{"a": "x\ny"}', [], "line 1, column 7: a value is expected."),
+        ('{"a": 1} x', ["a"], "line 1, column 10: this is not expected."),
+        ('{"a": 1} {"b": 2}', ["a"], "line 1, column 10: more follows after its end."),
+        ('{"a": [1,,2], "b": 3}', [], "line 1, column 9: this is not expected."),
+        ('{"a": 1, "b": {"c": 1, "d"', ["a"], "line 1, column 27: it ends too early."),
+        ('{"a": 01}', ["a"], "line 1, column 8: this is not expected."),
+        ('{"a": "x\ny"}', [], "line 2, column 1: this is not expected."),
         ("", [], "line 1, column 1: it ends too early."),
     ],
 )
@@ -170,7 +180,7 @@ def test_json_lines_are_text() -> None:
 
 def test_a_malformed_line_is_told() -> None:
     found = parse_json_lines(b'{"a": 1}\n{"a": }\n{', "a.jsonl")
-    assert found.problems == ["It is no valid JSON: line 2, column 7: a value is expected."]
+    assert found.problems == ["It is no valid JSON: line 2, column 7."]
 
 
 def test_of_very_many_json_lines_the_first_are_kept() -> None:
@@ -266,7 +276,8 @@ def test_the_tables_of_a_toml_file_and_the_keys_before_them_are_parts() -> None:
 
 def test_malformed_toml_is_told_and_its_tables_are_found() -> None:
     found = parse_toml(b"a = \n[x]\n??\n[y]\nb = 1\n", "a.toml")
-    assert [part.key for part in found.parts] == ["a", "x", "y"]
+    assert [(part.key, part.text) for part in found.parts] == [("x", "[x]\n??"), ("y", "[y]\nb = 1")]
+    assert found.text == "a ="
     assert found.problems == ["It is no valid TOML: Invalid value (at line 1, column 5)."]
 
 
@@ -284,9 +295,9 @@ def test_malformed_toml_is_told_and_its_tables_are_found() -> None:
     ],
 )
 def test_toml_that_means_harm_is_survived_in_little_time(data: bytes) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert parse_toml(data, "a.toml").problems
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
@@ -301,9 +312,9 @@ def test_toml_that_means_harm_is_survived_in_little_time(data: bytes) -> None:
     ],
 )
 def test_long_files_take_little_time(parser: Parser, data: bytes) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     parser(data, "a")
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize("parser", PARSERS)

@@ -1,4 +1,4 @@
-"""Which parser a file gets, by its name; and, where the name says nothing, by its first bytes."""
+"""The kinds of files and their parsers, chosen by the file's name or, where that says nothing, by its first bytes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from detent.documents.code import languages
 from detent.documents.decoding import is_binary
 from detent.documents.parsed import Parsed
 
@@ -36,7 +37,7 @@ def _parser(place: str) -> Parse:
 
 PLAIN = Format("text", 1, "plain:parse")
 MEDIA = Format("media", 1, "media:parse_media")
-_CODE = Format("code", 2, "code:parse")
+CODE = Format("code", 2, "code.parsing:parse")
 
 _KINDS = {
     Format("markdown", 3, "markdown:parse"): "md markdown mdown mkd mdx",
@@ -45,12 +46,11 @@ _KINDS = {
     Format("pdf", 1, "pdf:parse"): "pdf",
     Format("docx", 3, "docx:parse"): "docx docm dotx",
     Format("notebook", 3, "notebook:parse"): "ipynb",
-    Format("json", 1, "data:parse_json"): "json geojson webmanifest",
-    Format("jsonl", 1, "data:parse_json_lines"): "jsonl ndjson",
-    Format("yaml", 1, "data:parse_yaml"): "yaml yml",
-    Format("toml", 1, "data:parse_toml"): "toml",
+    Format("json", 2, "data.json_file:parse"): "json geojson webmanifest",
+    Format("jsonl", 2, "data.json_file:parse_lines"): "jsonl ndjson",
+    Format("yaml", 1, "data.yaml_file:parse"): "yaml yml",
+    Format("toml", 2, "data.toml_file:parse"): "toml",
     Format("image", 1, "media:parse_image"): "png jpg jpeg jpe gif webp bmp tif tiff svg ico avif heic",
-    _CODE: "py pyi js jsx mjs cjs ts tsx mts cts go rs java c h cc cpp cxx hpp hh hxx rb",
     MEDIA: (
         "mp3 wav flac ogg oga opus m4a aac mp4 mov m4v mkv webm avi wmv zip gz tgz bz2 xz 7z rar tar zst jar war whl "
         "woff woff2 ttf otf eot so dll dylib exe bin o a class pyc sqlite db parquet npy npz pkl pt onnx wasm iso dmg"
@@ -63,7 +63,8 @@ def format_of(path: str) -> Format:
     """The kind that a file is by its name; plain text if the name says nothing."""
     name = path.rpartition("/")[2]
     _, dot, ending = name.rpartition(".")
-    return _BY_ENDING.get(ending.lower(), PLAIN) if dot else PLAIN
+    ending = ending.lower() if dot else ""
+    return CODE if ending in languages.FOLDERS else _BY_ENDING.get(ending, PLAIN)
 
 
 def parse(data: bytes, path: str) -> Parsed:

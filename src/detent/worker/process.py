@@ -75,6 +75,7 @@ def _import_ahead() -> None:
     for name in (
         "numpy",
         "detent.sources.files.source",
+        "detent.documents.code.parsing",
         "detent.sources.files.linking.languages",
         "detent.documents.markdown",
     ):

@@ -115,7 +115,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> Roots:
     for path, text in made.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    return Roots.of(Folder(FolderSettings(root)))
+    return Roots(Folder(FolderSettings(root)))
 
 
 @given(file=files())

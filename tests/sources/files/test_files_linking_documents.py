@@ -13,7 +13,7 @@ from detent.sources.files.settings import FolderSettings
 
 
 def linked(root: Path, path: str, text: str) -> Linked:
-    return links(path, parse(text.encode(), path), Roots.of(Folder(FolderSettings(root))))
+    return links(path, parse(text.encode(), path), Roots(Folder(FolderSettings(root))))
 
 
 def targets(found: Linked, part: str = "") -> list[tuple[str, str]]:

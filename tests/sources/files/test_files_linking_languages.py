@@ -18,7 +18,7 @@ def linked(root: Path, path: str, text: str, others: Mapping[str, str] | None = 
     for name, content in {path: text, **(others or {})}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(content)
-    return links(path, parse(text.encode(), path), Roots.of(Folder(FolderSettings(root))))
+    return links(path, parse(text.encode(), path), Roots(Folder(FolderSettings(root))))
 
 
 def imported(found: Linked) -> list[tuple[str, str]]:

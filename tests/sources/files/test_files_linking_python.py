@@ -17,7 +17,7 @@ def linked(root: Path, path: str, text: str, *others: str) -> Linked:
     for each in (path, *others):
         (root / each).parent.mkdir(parents=True, exist_ok=True)
         (root / each).touch()
-    return links(path, parse(text.encode(), path), Roots.of(Folder(FolderSettings(root))))
+    return links(path, parse(text.encode(), path), Roots(Folder(FolderSettings(root))))
 
 
 def imported(found: Linked) -> list[str]:

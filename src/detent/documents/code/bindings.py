@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from detent.documents.code.languages import Captures, Language
+from detent.documents.code.language import Captures, Language
 from detent.documents.code.places import Places
 from detent.documents.code.scopes import Scope
-from detent.documents.code.source import Source
 from detent.documents.parsed import Import
+from detent.documents.source_text import SourceText
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Bindings:
         scopes: Sequence[Scope],
         importing: Sequence[Importing],
         language: Language,
-        source: Source,
+        source: SourceText,
     ) -> None:
         self._scopes, self._language, self._data = scopes, language, source.data
         self.known = self._known(captures, importing)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from detent.documents.code.source import Source
+from detent.documents.code.language import Language
+from detent.documents.source_text import SourceText
 
 _WIDEST = 400
 """Columns from the left where a comment above a scope may begin."""
 
-_LINE = re.compile(r"^\s*(?:///|//!|//|#)[ \t]?")
 _BLOCK_START, _BLOCK_END = re.compile(r"^/\*[*!]*"), re.compile(r"\**\*/$")
 _STAR = re.compile(r"^\s*\*(?!/)")
 _RULE = re.compile(r"^=(?:begin|end)\b.*$", re.MULTILINE)
@@ -33,8 +33,10 @@ class _Above:
 class Comments:
     """The comments and attributes of a file that have their lines for themselves."""
 
-    def __init__(self, source: Source, comments: Sequence[Node], attributes: Sequence[Node]) -> None:
-        self._source = source
+    def __init__(
+        self, source: SourceText, language: Language, comments: Sequence[Node], attributes: Sequence[Node]
+    ) -> None:
+        self._source, self._language = source, language
         self._comments = comments
         self._starts = [node.start_byte for node in comments]
         self._by_last_line: dict[int, _Above] = {}
@@ -50,7 +52,7 @@ class Comments:
         while (above := self._by_last_line.get(line - 1)) is not None and above.column == column:
             found.append(above)
             line = above.line
-        said = documentation(self._source.text(above.node) for above in reversed(found) if above.comment)
+        said = self._said(self._source.text(above.node) for above in reversed(found) if above.comment)
         return found[-1].node.start_byte if found else None, said
 
     def between(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -66,13 +68,13 @@ class Comments:
             if node.start_byte >= end or between.strip():
                 break
             if between.count(b"\n") > 1:
-                if said := _on_the_file(block):
+                if said := self._on_the_file(block):
                     return said
                 block = []
             comment = self._source.text(node).rstrip()
             block.append(comment)
             place = node.start_byte + len(comment.encode())
-        return _on_the_file(block)
+        return self._on_the_file(block)
 
     def _add(self, node: Node, comment: bool) -> None:
         start = node.start_byte
@@ -83,22 +85,19 @@ class Comments:
             last = self._source.last_line(start, node.end_byte)
             self._by_last_line[last] = _Above(node, line, column, comment)
 
+    def _on_the_file(self, block: list[str]) -> str:
+        text = self._said(comment for comment in block if not comment.startswith("#!"))
+        return "" if _NO_DOCUMENTATION.search(text) else text
 
-def documentation(comments: Iterable[str]) -> str:
-    """What comments say, without the signs that make them comments."""
-    return inspect.cleandoc("\n".join(map(_plain, comments))).strip()
+    def _said(self, comments: Iterable[str]) -> str:
+        """The text of comments, without the signs that make them comments."""
+        return inspect.cleandoc("\n".join(map(self._plain, comments))).strip()
 
-
-def _plain(comment: str) -> str:
-    comment = comment.strip()
-    if comment.startswith("/*"):
-        lines = _BLOCK_END.sub("", _BLOCK_START.sub("", comment)).splitlines()
-        return "\n".join(_STAR.sub("", line) for line in lines)
-    if comment.startswith("="):
-        return _RULE.sub("", comment)
-    return _LINE.sub("", comment)
-
-
-def _on_the_file(block: list[str]) -> str:
-    text = documentation(comment for comment in block if not comment.startswith("#!"))
-    return "" if _NO_DOCUMENTATION.search(text) else text
+    def _plain(self, comment: str) -> str:
+        comment = comment.strip()
+        if comment.startswith("/*"):
+            lines = _BLOCK_END.sub("", _BLOCK_START.sub("", comment)).splitlines()
+            return "\n".join(_STAR.sub("", line) for line in lines)
+        if comment.startswith("="):
+            return _RULE.sub("", comment)
+        return self._language.line_comment.sub("", comment)

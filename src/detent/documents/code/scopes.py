@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from detent.documents.code.comments import Comments
-from detent.documents.code.languages import Language, Match
-from detent.documents.code.source import Source
+from detent.documents.code.language import Language, Match
+from detent.documents.source_text import SourceText
 from detent.knowledge.keys import Unique
 
 _DEEPEST = 32
@@ -81,7 +81,7 @@ class Scope:
         return scope is None
 
 
-def scopes(matches: Sequence[Match], language: Language, source: Source, comments: Comments) -> list[Scope]:
+def scopes(matches: Sequence[Match], language: Language, source: SourceText, comments: Comments) -> list[Scope]:
     """The scopes of a file in the order of the text, those around others first."""
     around = _Around(matches)
     found: dict[int, Scope] = {}
@@ -140,7 +140,7 @@ def _kinds(match: Match) -> Iterator[tuple[Node, str, bool]]:
             yield nodes[0], kind, role == "declared"
 
 
-def _written(kind: str, match: Match, source: Source) -> str:
+def _written(kind: str, match: Match, source: SourceText) -> str:
     """What a scope is called; "" if that is no name."""
     start, end = match["name"][0].start_byte, match["name"][0].end_byte
     text = source.between(start, min(end, start + 2 * _LONGEST_NAME))
@@ -154,7 +154,7 @@ def _written(kind: str, match: Match, source: Source) -> str:
     return f"{cleaned(source.text(owner[0]))}.{plain}" if owner and plain else plain
 
 
-def _scope(node: Node, kind: str, written: str, match: Match, source: Source) -> Scope:
+def _scope(node: Node, kind: str, written: str, match: Match, source: SourceText) -> Scope:
     if ".prototype." in written:
         kind, written = "method", written.replace(".prototype.", ".")
     scope = Scope(
@@ -165,7 +165,7 @@ def _scope(node: Node, kind: str, written: str, match: Match, source: Source) ->
     return scope
 
 
-def _widen(scope: Scope, outermost: Node, source: Source, comments: Comments) -> None:
+def _widen(scope: Scope, outermost: Node, source: SourceText, comments: Comments) -> None:
     """Let a scope begin with what belongs to it, and end with its semicolon."""
     scope.start, scope.end = outermost.start_byte, min(outermost.end_byte, len(source.data))
     above, scope.documentation = comments.above(scope.start)
@@ -214,7 +214,7 @@ def _name(scope: Scope, parent: Scope | None, language: Language) -> None:
         scope.title = f"impl {scope.trait} for {scope.prefix}" if scope.trait else f"impl {scope.prefix}"
     elif scope.kind == "function":
         in_class = parent is not None and parent.kind in language.classes
-        qualified = language.name == "cpp" and "." in scope.written
+        qualified = language.qualified_methods and "." in scope.written
         scope.kind = "method" if in_class or qualified else "function"
     if parent is not None and parent.is_function:
         parent.nested.add(scope.name.encode())

@@ -1,4 +1,4 @@
-"""Which text is a scope's own, and how its first line reads."""
+"""A scope's own text and its signature."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from collections.abc import Iterable
 from tree_sitter import Node
 
 from detent.documents.code.comments import Comments
+from detent.documents.code.language import Language
 from detent.documents.code.scopes import Scope
-from detent.documents.code.source import Source
+from detent.documents.source_text import SourceText
 
 _LONGEST_SIGNATURE = 500
 _BLANK_LINES = re.compile(rb"(?:[ \t\f]*\n)+")
 _SIGNATURE_END = re.compile(r"\s*(?:=>|[:={;])\s*$")
-_RUBY_TYPES = frozenset({"method", "singleton_method", "class", "module"})
-_RUBY_END = re.compile(r"[;\s]\s*end$")
 
 
-def own_text(source: Source, start: int, end: int, inside: Iterable[tuple[int, int]]) -> str:
+def own_text(source: SourceText, start: int, end: int, inside: Iterable[tuple[int, int]]) -> str:
     """The text from `start` to `end` without what is inside it. What had lines for itself goes with these lines and the
     blank ones after them: so the text stays the same when something is added or removed inside."""
     pieces, place = [], start
@@ -30,7 +29,7 @@ def own_text(source: Source, start: int, end: int, inside: Iterable[tuple[int, i
     return "".join(pieces).rstrip()
 
 
-def signature(source: Source, scope: Scope, comments: Comments) -> str:
+def signature(source: SourceText, scope: Scope, comments: Comments, language: Language) -> str:
     """What stands before a scope's body, in one line."""
     node = scope.node
     body = _body(node)
@@ -40,9 +39,9 @@ def signature(source: Source, scope: Scope, comments: Comments) -> str:
     if body is None:
         text = text.partition("{")[0]
     line = " ".join(text.split())
-    if node.type in _RUBY_TYPES:
-        line = _RUBY_END.sub("", line)
-    elif node.type == "type_definition":
+    if language.signature_end is not None:
+        line = language.signature_end.sub("", line)
+    if node.type == "type_definition":
         line = f"{line} {scope.name}"
     return _SIGNATURE_END.sub("", _SIGNATURE_END.sub("", line))[:_LONGEST_SIGNATURE]
 

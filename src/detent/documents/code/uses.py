@@ -13,11 +13,11 @@ from operator import attrgetter
 from tree_sitter import Node
 
 from detent.documents.code.bindings import Bindings, Importing
-from detent.documents.code.languages import Captures, Language, Match
+from detent.documents.code.language import Captures, Language, Match
 from detent.documents.code.places import Places
 from detent.documents.code.scopes import Scope
-from detent.documents.code.source import Source
 from detent.documents.parsed import Use
+from detent.documents.source_text import SourceText
 
 _LONGEST = 200
 """Bytes of a name with dots that is still read as one: calls on calls on calls are longer and longer."""
@@ -38,7 +38,7 @@ class Uses:
         scopes: Sequence[Scope],
         importing: Sequence[Importing],
         language: Language,
-        source: Source,
+        source: SourceText,
     ) -> None:
         self._captures, self._scopes, self._importing = captures, scopes, importing
         self._language, self._source, self._data = language, source, source.data

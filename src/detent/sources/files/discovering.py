@@ -17,7 +17,7 @@ from detent.documents.formats import format_of
 from detent.knowledge import NewItem
 from detent.sources.files.folder import Entry, Folder
 from detent.sources.files.labels import label_of
-from detent.sources.files.linking import VERSION, Roots
+from detent.sources.files.linking import VERSION, Roots, fingerprint
 
 _FRESH_SECONDS = 2.0
 _ROOTS = "roots:"
@@ -25,7 +25,7 @@ _ROOTS = "roots:"
 
 def discover(folder: Folder) -> Iterator[NewItem]:
     """Everything in the folder that is not ignored."""
-    roots = Roots.of(folder)
+    roots = Roots(folder)
     for entry, inside in folder.walk():
         yield NewItem(entry.key, label_of(entry), content_hash=_stamp(folder, entry, inside, roots, time.time()))
 
@@ -42,7 +42,7 @@ def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, 
     versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{formats.MEDIA.version}" if kind is formats.PLAIN else "")
     told = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino} {versions} {folder.reading}"
     fresh = f" fresh at {now:.6f}" if abs(now - status.st_mtime) < _FRESH_SECONDS else ""
-    return f"{told} {_ROOTS}{roots.fingerprint(entry.path)}{fresh}"
+    return f"{told} {_ROOTS}{fingerprint(entry.path, roots)}{fresh}"
 
 
 def fingerprint_in(stamp: str) -> str:

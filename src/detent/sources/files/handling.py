@@ -34,7 +34,7 @@ class Handling:
     def __init__(self, settings: FolderSettings) -> None:
         self._settings = settings
         self._folder = Folder(settings)
-        self._roots = Roots.of(self._folder)
+        self._roots = Roots(self._folder)
         self._differing: dict[tuple[str, str], float] = {}
         """What is known now and what was stamped, where looking again was of no use, and when that was."""
 
@@ -66,11 +66,11 @@ class Handling:
 
     def _roots_of(self, item: Item, path: str) -> Roots:
         """What is known of the folder, as it was when the file was stamped or later: it takes a while to find out."""
-        known, stamped = self._roots.fingerprint(path), fingerprint_in(item.content_hash or "")
+        known, stamped = linking.fingerprint(path, self._roots), fingerprint_in(item.content_hash or "")
         looked = self._differing.get((known, stamped), float("-inf"))
         if known != stamped and time.monotonic() - looked > _LOOK_SECONDS:
-            self._roots = Roots.of(Folder(self._settings))
-            self._differing[self._roots.fingerprint(path), stamped] = time.monotonic()
+            self._roots = Roots(Folder(self._settings))
+            self._differing[linking.fingerprint(path, self._roots), stamped] = time.monotonic()
         return self._roots
 
     def _parse(self, item: Item, path: str, data: bytes, roots: Roots) -> Outcome:
@@ -102,7 +102,7 @@ class Handling:
         kind = format_of(path)
         media = formats.MEDIA.version if kind is formats.PLAIN and is_binary(data) else ""
         versions = f"{kind.name}{kind.version}{media} {linking.VERSION} {self._settings.passage_size}"
-        return f"{versions} {roots.fingerprint(path)} {hashlib.sha256(data).hexdigest()}"
+        return f"{versions} {linking.fingerprint(path, roots)} {hashlib.sha256(data).hexdigest()}"
 
 
 def _mentioned(linked: Linked, references: Sequence[Reference]) -> list[Mention]:

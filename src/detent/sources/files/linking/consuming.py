@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from detent.documents.parsed import Import, Parsed, Use
 from detent.sources.files.linking.gathering import CONSUMES, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.scopes import Scopes
+
+if TYPE_CHECKING:
+    from detent.documents.code.language import Language
 
 _MOST_NAMES = 8
 
@@ -55,9 +59,9 @@ def member(file: str, names: Sequence[str]) -> list[Candidate]:
     return [exact] if len(names) == 1 else [exact, Candidate(file, names[0], exact=False)]
 
 
-def consume(gathered: Gathered, parsed: Parsed, elsewhere: Elsewhere) -> None:
+def consume(gathered: Gathered, parsed: Parsed, language: Language, elsewhere: Elsewhere) -> None:
     """Refer from each part to the scopes that it names."""
-    scopes = Scopes(parsed.kind, parsed.parts)
+    scopes = Scopes(language, parsed.parts)
     for use in parsed.uses:
         names = use.name.split(".")
         if "" in names or len(names) > _MOST_NAMES:

@@ -10,11 +10,15 @@ from detent.documents.formats import format_of
 from detent.documents.keys import anchor
 from detent.documents.parsed import Link, Parsed, Part
 from detent.sources.files.linking.gathering import DOCUMENTS, LINKS_TO, Gathered
+from detent.sources.files.linking.languages import python
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
-from detent.sources.files.linking.roots import Roots
+from detent.sources.files.linking.roots import Root, Roots, under
 
 _ENDINGS = {"markdown": (".md",), "restructuredtext": (".rst", ".md"), "html": (".html",)}
 """What documents of a kind leave out when they name each other."""
+
+KINDS = frozenset({"markdown", "restructured", "html"})
+"""The kinds of files whose links depend on which modules there are."""
 
 _SECTIONS = {"markdown": "MarkdownSection", "restructured": "Section", "html": "Section"}
 """The labels of the sections to which an anchor may lead, by the kind of file."""
@@ -24,6 +28,12 @@ _MOST_CODE_FILES = 3
 
 _LONGEST_ANCHOR = 200
 _MOST_NAMES = 6
+
+
+def root(roots: Roots, path: str) -> Root:
+    """Its `places` are the Python modules at the root and in its `src`, as documents call them."""
+    top = python.top_of(roots, path)
+    return roots.root(("documents", top), lambda: Root(top, "", python.modules(roots, [top, under(top, "src")])))
 
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> None:
@@ -134,7 +144,7 @@ def _document_full_names(gathered: Gathered, links: Sequence[Link], roots: Roots
     shop/cart.py. Where the module ends and the scope begins is not known, but that modules are written small."""
     for each in links:
         names = each.target.split(".") if each.kind == "code" else []
-        folders = roots.documents(gathered.path).places.get(names[0], ()) if len(names) > 1 else ()
+        folders = root(roots, gathered.path).places.get(names[0], ()) if len(names) > 1 else ()
         modules = len(list(takewhile(lambda name: name == name.lower(), names[:-1])))
         for folder in folders if len(names) <= _MOST_NAMES else ():
             for length in range(1, modules + 1):

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from detent.documents.parsed import Part, Use
+
+if TYPE_CHECKING:
+    from detent.documents.code.language import Language
 
 _OWN = frozenset({"self", "cls", "this", "Self"})
 _FUNCTIONS = frozenset({"function", "method", "macro"})
 _SPACES = frozenset({"namespace", "module"})
-_MEMBERS_VISIBLE = frozenset({"java", "cpp", "ruby"})
-"""Languages in which a method sees the other members of its class by their plain names."""
-
 _DEEPEST = 40
 
 
 class Scopes:
     """The scopes of one file. They are called by their titles, which are names with dots: `Client.connect`."""
 
-    def __init__(self, language: str, parts: Sequence[Part]) -> None:
+    def __init__(self, language: Language, parts: Sequence[Part]) -> None:
         self._language = language
         self._titles = {part.key: part.title for part in parts}
         self._by_title: dict[str, Part] = {}
@@ -56,7 +57,7 @@ class Scopes:
             return None
         for around in _outward(self._titles.get(use.part, "")):
             kind = self._kind(around)
-            if kind not in _FUNCTIONS and (kind not in _SPACES or self._language == "ruby"):
+            if kind not in _FUNCTIONS and (kind not in _SPACES or kind in self._language.classes):
                 title = f"{around}.{members[0]}"
                 return (title, True) if title in self._by_title else None
         return None
@@ -70,9 +71,9 @@ class Scopes:
     def _shows(self, around: str, use: Use) -> bool:
         """Whether the members of a scope are visible by their plain names where a name is used."""
         kind = self._kind(around)
-        if kind in _FUNCTIONS or kind in _SPACES or self._language in _MEMBERS_VISIBLE:
+        if kind in _FUNCTIONS or kind in _SPACES or self._language.members_visible:
             return True
-        return self._language == "python" and self._titles.get(use.part) == around
+        return self._language.body_sees_members and self._titles.get(use.part) == around
 
     def _member(self, title: str, members: list[str]) -> tuple[str, bool] | None:
         """How far the members of a scope are known. Of a module, whose members may be in other files, all must be."""

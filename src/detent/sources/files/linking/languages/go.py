@@ -12,8 +12,9 @@ from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere
 from detent.sources.files.linking.fronts import visible
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
 from detent.sources.files.linking.paths import folder_of, joined
-from detent.sources.files.linking.roots import Root, Roots
+from detent.sources.files.linking.roots import Root, Roots, under
 
+_MODULE = re.compile(r'^[ \t]*module[ \t]+"?([^\s"]+)', re.MULTILINE)
 _PACKAGE = re.compile(r"^package[ \t]+(\w+)", re.MULTILINE)
 _UNNAMED = frozenset({"main", "init", "_"})
 """Functions that nothing calls by their names."""
@@ -25,14 +26,25 @@ _BUILT_IN = re.compile(
 """Types and functions of the language itself."""
 
 
+def root(roots: Roots, path: str) -> Root:
+    """Its `name` is the module's path."""
+    top = roots.marked("go", path, ("go.mod",))
+    return roots.root(("go", top), lambda: Root(top, _module(roots, top)))
+
+
+def _module(roots: Roots, top: str) -> str:
+    found = _MODULE.search(roots.text(under(top, "go.mod")))
+    return found[1] if found else ""
+
+
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
     """Note what a file imports: folders of its own module, and other packages; and what it adds to its own."""
-    root = roots.go(gathered.path)
-    folders = {each.module: _folder(root, each.module) for each in parsed.imports}
+    own = root(roots, gathered.path)
+    folders = {each.module: _folder(own, each.module) for each in parsed.imports}
     for module, folder in folders.items():
         if folder is not None:
             gathered.directory("", IMPORTS, folder)
-        elif not _is_own(root, module) and not module.startswith(("/", ".")):
+        elif not _is_own(own, module) and not module.startswith(("/", ".")):
             gathered.library("go", module)
     package = _package(gathered.path, parsed.text)
     if package and not gathered.path.endswith("_test.go"):

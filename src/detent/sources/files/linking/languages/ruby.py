@@ -7,11 +7,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from detent.documents.code.languages import name_of
 from detent.documents.parsed import Parsed, Part, Use
+from detent.sources.files.folder import Entry
 from detent.sources.files.linking.consuming import Candidate, Elsewhere, member
 from detent.sources.files.linking.gathering import IMPORTS, Gathered
-from detent.sources.files.linking.paths import folder_of, joined
-from detent.sources.files.linking.roots import Root, Roots
+from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
+from detent.sources.files.linking.roots import Root, Roots, under
 
 _MOST_REQUIRED = 3
 """Files beside it that a file may require, and a name still be looked for in them: of more it would be a guess."""
@@ -29,15 +31,34 @@ _DEEPEST = 8
 _BORDER = re.compile(r"(?<=[A-Z])(?=[A-Z][a-z])|(?<=[a-z\d])(?=[A-Z])")
 
 
+def root(roots: Roots, path: str) -> Root:
+    """Its `places` are what is at the top of `lib`, and of the folders in `app`."""
+    top = roots.marked("ruby", path, ("Gemfile", "Rakefile"))
+
+    def find() -> Root:
+        app = under(top, "app")
+        loaded = [under(top, "lib"), *(under(app, name) for name in roots.names("ruby", app, _importable))]
+        return Root(top, "", roots.places("ruby", loaded, _importable))
+
+    return roots.root(("ruby", top), find)
+
+
+def _importable(entry: Entry) -> str:
+    name = entry.key.rpartition("/")[2]
+    if entry.is_folder:
+        return name
+    return stem_of(name) if name_of(ending_of(name)) == "ruby" else ""
+
+
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
     """Note what a file requires."""
-    root = roots.ruby(gathered.path)
+    project = root(roots, gathered.path)
     near: list[str] = []
     for each in parsed.imports:
         first = each.module.partition("/")[0]
         is_near = first in {".", ".."}
-        folder = folder_of(gathered.path) if is_near else joined(root.folder, "lib")
-        if not is_near and folder not in root.places.get(first, ()):
+        folder = folder_of(gathered.path) if is_near else joined(project.folder, "lib")
+        if not is_near and folder not in project.places.get(first, ()):
             gathered.library("ruby", first)
         elif file := joined(folder or "", each.module):
             file = file if file.endswith(".rb") else f"{file}.rb"
@@ -50,7 +71,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
         names = use.name.split(".")
         spaces = _spaces(parts, use)
         if _is_constant(names[0]):
-            yield from _constants(root, near, names, spaces)
+            yield from _constants(project, near, names, spaces)
         elif use.kind == "call" and len(names) == len(spaces) == 1:
             yield from (Candidate(file, use.name) for file in near)
 

@@ -1,20 +1,22 @@
-"""The imports of JavaScript and TypeScript: of modules, and by `require`; and under which other names a file exports
-what is its own."""
+"""JavaScript, and what TypeScript shares with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import tree_sitter_javascript
 from tree_sitter import Node
 
-from detent.documents.code.source import Source
+from detent.documents.code.language import Language
 from detent.documents.parsed import Import
+from detent.documents.source_text import SourceText
 
 _NAMES = frozenset({"identifier", "type_identifier"})
 _EXPORTING = _NAMES | {"export_statement", "export_clause"}
 
 
-def imports(node: Node, source: Source) -> Iterator[Import]:
+def imports(node: Node, source: SourceText) -> Iterator[Import]:
     """`import d, {a as b} from "m"`, `export … from "m"`, `const {a} = require("m")`, `await import("m")`; and, of no
     module, `export {a as b}` and what is exported by default, by its name."""
     line = source.line(node.start_byte)
@@ -33,7 +35,7 @@ def imports(node: Node, source: Source) -> Iterator[Import]:
         yield Import(module, name, alias, line, exported=exported)
 
 
-def _declared(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:
+def _declared(node: Node, source: SourceText) -> Iterator[tuple[str, str, str]]:
     clauses = [child for child in node.named_children if child.type != "string"]
     clause = next((child for child in clauses if child.type == "import_require_clause"), None)
     module = _quoted((clause or node).child_by_field_name("source"), source)
@@ -48,7 +50,7 @@ def _declared(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:
         yield module, "", ""
 
 
-def _clauses(clauses: list[Node], source: Source) -> Iterator[tuple[str, str]]:
+def _clauses(clauses: list[Node], source: SourceText) -> Iterator[tuple[str, str]]:
     for clause in clauses:
         if clause.type == "import_clause":
             for child in clause.named_children:
@@ -57,7 +59,7 @@ def _clauses(clauses: list[Node], source: Source) -> Iterator[tuple[str, str]]:
             yield from _clause(clause, source)
 
 
-def _clause(clause: Node, source: Source) -> Iterator[tuple[str, str]]:
+def _clause(clause: Node, source: SourceText) -> Iterator[tuple[str, str]]:
     if clause.type == "identifier":
         yield "default", source.text(clause)
     elif clause.type in {"namespace_import", "namespace_export", "import_require_clause"}:
@@ -70,7 +72,7 @@ def _clause(clause: Node, source: Source) -> Iterator[tuple[str, str]]:
                 yield name, alias or name
 
 
-def _required(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:
+def _required(node: Node, source: SourceText) -> Iterator[tuple[str, str, str]]:
     """What a variable, or the variables of a pattern, get from a module."""
     value, target = node.child_by_field_name("value"), node.child_by_field_name("name")
     member = ""
@@ -89,7 +91,7 @@ def _required(node: Node, source: Source) -> Iterator[tuple[str, str, str]]:
             yield module, name, alias
 
 
-def _pattern(pattern: Node, source: Source) -> Iterator[tuple[str, str]]:
+def _pattern(pattern: Node, source: SourceText) -> Iterator[tuple[str, str]]:
     for child in pattern.named_children:
         if child.type == "shorthand_property_identifier_pattern":
             yield source.text(child), source.text(child)
@@ -99,7 +101,7 @@ def _pattern(pattern: Node, source: Source) -> Iterator[tuple[str, str]]:
                 yield source.text(child.child_by_field_name("key")), source.text(value)
 
 
-def _argument(call: Node | None, source: Source) -> str:
+def _argument(call: Node | None, source: SourceText) -> str:
     """What `require("m")` or `import("m")` names; "" if it is the call of something else."""
     if call is None or call.type != "call_expression":
         return ""
@@ -109,5 +111,18 @@ def _argument(call: Node | None, source: Source) -> str:
     return _quoted(next(iter(arguments.named_children), None) if arguments else None, source)
 
 
-def _quoted(node: Node | None, source: Source) -> str:
+def _quoted(node: Node | None, source: SourceText) -> str:
     return source.text(node)[1:-1]
+
+
+SHARED = Path(__file__).parent / "shared"
+"""What TypeScript has, too."""
+
+LANGUAGE = Language(
+    "javascript",
+    "JavaScript",
+    tree_sitter_javascript.language,
+    (SHARED, Path(__file__).parent),
+    imports,
+    own=frozenset({"this", "super"}),
+)

@@ -1,16 +1,19 @@
-"""The imports of Java."""
+"""Java."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import tree_sitter_java
 from tree_sitter import Node
 
-from detent.documents.code.source import Source
+from detent.documents.code.language import Language
 from detent.documents.parsed import Import
+from detent.documents.source_text import SourceText
 
 
-def imports(node: Node, source: Source) -> Iterator[Import]:
+def imports(node: Node, source: SourceText) -> Iterator[Import]:
     """`import a.b.C;` takes C of the package a.b; `import static a.b.C.d;` takes d of the class a.b.C."""
     line = source.line(node.start_byte)
     path = next((child for child in node.named_children if child.type in {"scoped_identifier", "identifier"}), None)
@@ -22,3 +25,16 @@ def imports(node: Node, source: Source) -> Iterator[Import]:
     else:
         module, _, name = written.rpartition(".")
         yield Import(module, name, name, line) if module else Import(name, "", name, line)
+
+
+LANGUAGE = Language(
+    "java",
+    "Java",
+    tree_sitter_java.language,
+    (Path(__file__).parent,),
+    imports,
+    own=frozenset({"this", "super"}),
+    callee="name",
+    fields_visible=True,
+    members_visible=True,
+)

@@ -1,19 +1,22 @@
-"""The imports of Rust: `use`, `mod` and `extern crate`."""
+"""Rust."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import tree_sitter_rust
 from tree_sitter import Node
 
-from detent.documents.code.source import Source
+from detent.documents.code.language import Language
 from detent.documents.parsed import Import
+from detent.documents.source_text import SourceText
 
 _LONGEST = 1000
 """Characters of a path whose list is still read: lists in lists make it longer and longer."""
 
 
-def imports(node: Node, source: Source) -> Iterator[Import]:
+def imports(node: Node, source: SourceText) -> Iterator[Import]:
     """`use a::b::{self, c as d, e::*};`, `mod a;`, `extern crate a as b;`."""
     line = source.line(node.start_byte)
     name = source.path(node.child_by_field_name("name"))
@@ -27,7 +30,7 @@ def imports(node: Node, source: Source) -> Iterator[Import]:
             yield Import(module, used, "" if alias == "_" else alias, line)
 
 
-def _used(argument: Node, source: Source) -> Iterator[tuple[str, str, str]]:
+def _used(argument: Node, source: SourceText) -> Iterator[tuple[str, str, str]]:
     """Module, name and alias of each thing that a tree of `use` binds. The path before a node goes along with it."""
     waiting: list[tuple[str, Node]] = [("", argument)]
     while waiting:
@@ -61,5 +64,15 @@ def _joined(before: str, path: str) -> str:
     return f"{before}::{path}" if before and path else before or path
 
 
-def _alias(node: Node, source: Source) -> str:
+def _alias(node: Node, source: SourceText) -> str:
     return source.path(node.child_by_field_name("alias"))
+
+
+LANGUAGE = Language(
+    "rust",
+    "Rust",
+    tree_sitter_rust.language,
+    (Path(__file__).parent,),
+    imports,
+    own=frozenset({"self", "Self", "crate", "super"}),
+)

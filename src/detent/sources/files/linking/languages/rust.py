@@ -6,16 +6,18 @@ A module is known here by the folder in which its inner modules are: that of `sr
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from detent.documents.code.languages.rust import LANGUAGE
 from detent.documents.code.places import Places
 from detent.documents.parsed import Import, Parsed, Part, Use
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import folder_of, joined, stem_of
-from detent.sources.files.linking.roots import Root, Roots
+from detent.sources.files.linking.roots import Root, Roots, under
 from detent.sources.files.linking.scopes import Scopes
 
 _CRATES = frozenset({"tests", "examples", "benches"})
@@ -39,10 +41,27 @@ class _Meant:
     names: Sequence[str] = ()
 
 
+def root(roots: Roots, path: str) -> Root:
+    """Its `name` is how the crate is called in code."""
+    top = roots.marked("rust", path, ("Cargo.toml",))
+    return roots.root(("rust", top), lambda: Root(top, _crate(roots, top)))
+
+
+def _crate(roots: Roots, top: str) -> str:
+    try:
+        data = tomllib.loads(roots.text(under(top, "Cargo.toml")))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return ""
+    for table in (data.get("lib"), data.get("package")):
+        if isinstance(table, dict) and isinstance(name := table.get("name"), str):
+            return name.replace("-", "_")
+    return ""
+
+
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
     """Note what a file uses of its own crate, and of others."""
-    scopes = Scopes(parsed.kind, parsed.parts)
-    crate = _Crate(gathered.path, roots.rust(gathered.path), scopes, parsed.imports)
+    scopes = Scopes(LANGUAGE, parsed.parts)
+    crate = _Crate(gathered.path, root(roots, gathered.path), scopes, parsed.imports)
     spaces = dict(_spaces(parsed.parts, parsed.imports))
     for each in parsed.imports:
         names, space = _names(each), spaces.get(each.line, "")

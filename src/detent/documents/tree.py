@@ -12,8 +12,7 @@ import time
 
 import tree_sitter
 
-from detent.documents.code.languages import Language
-from detent.documents.code.source import Source
+from detent.documents.source_text import SourceText
 
 _LEAST_SECONDS, _SECONDS_PER_BYTE = 2.0, 1e-6
 """Processor time for which a file is read, many times of what sound code needs."""
@@ -41,13 +40,13 @@ class _Thread(threading.local):
     """
 
     def __init__(self) -> None:
-        self.parsers: dict[str, tree_sitter.Parser] = {}
+        self.parsers: dict[tree_sitter.Language, tree_sitter.Parser] = {}
         self.chunks = [bytearray(1 << exponent) for exponent in range(_LARGEST_CHUNK + 1)]
 
-    def parser(self, language: Language) -> tree_sitter.Parser:
-        if language.grammar_name not in self.parsers:
-            self.parsers[language.grammar_name] = tree_sitter.Parser(language.grammar)
-        return self.parsers[language.grammar_name]
+    def parser(self, grammar: tree_sitter.Language) -> tree_sitter.Parser:
+        if grammar not in self.parsers:
+            self.parsers[grammar] = tree_sitter.Parser(grammar)
+        return self.parsers[grammar]
 
     def chunk(self, text: bytes, offset: int) -> bytearray | bytes:
         left = len(text) - offset
@@ -61,11 +60,9 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-def grow(source: Source, language: Language) -> tree_sitter.Tree | None:
+def grow(source: SourceText, grammar: tree_sitter.Language) -> tree_sitter.Tree | None:
     """The syntax tree of a text; None if it is so tangled that finding one would take too long. The tree may end in the
     empty lines that are put after the text."""
-    if _too_open(source.data):
-        return None
     text = source.data + _PADDING
     deadline = time.thread_time() + _LEAST_SECONDS + _SECONDS_PER_BYTE * len(text)
     given_up = False
@@ -75,11 +72,11 @@ def grow(source: Source, language: Language) -> tree_sitter.Tree | None:
         given_up = given_up or time.thread_time() > deadline
         return b"" if given_up else _thread.chunk(text, offset)
 
-    found = _thread.parser(language).parse(read)
+    found = _thread.parser(grammar).parse(read)
     return None if given_up or _too_many_signs(found.root_node) else found
 
 
-def first_fault(root: tree_sitter.Node, source: Source) -> int | None:
+def first_fault(root: tree_sitter.Node, source: SourceText) -> int | None:
     """The number of the first line that is not as the language wants it."""
     node: tree_sitter.Node | None = root if root.has_error else None
     place = None
@@ -104,7 +101,8 @@ def _too_many_signs(root: tree_sitter.Node) -> bool:
     return False
 
 
-def _too_open(text: bytes) -> bool:
+def is_too_open(text: bytes) -> bool:
+    """Whether one statement of code has so many opening angle brackets that no tree is to be grown from it."""
     if text.count(b"<") <= _MOST_OPEN:
         return False
     statements = _STATEMENT_ENDS.split(text)

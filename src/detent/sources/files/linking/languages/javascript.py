@@ -12,11 +12,12 @@ from itertools import islice
 
 from detent.documents.formats import PLAIN, format_of
 from detent.documents.parsed import Parsed, Use
+from detent.sources.files.folder import Entry
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.fronts import rename, speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
 from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
-from detent.sources.files.linking.roots import Roots
+from detent.sources.files.linking.roots import Root, Roots, under
 
 _SCRIPT_ENDINGS = ("js", "jsx", "ts", "tsx")
 _TYPED_ENDINGS = ("ts", "tsx", "js")
@@ -33,6 +34,17 @@ _OTHER_ENDINGS = frozenset(
     {"css", "scss", "sass", "less", "styl", "vue", "svelte", "astro", "graphql", "gql", "txt", "glsl"}
 )
 _PACKAGE = re.compile(r"(?:@[\w.~-]+/)?[A-Za-z_][\w.~-]*(?=/|\Z)")
+
+
+def root(roots: Roots, path: str) -> Root:
+    """Its `places` are the folders at the root and in its `src`, which some projects import by plain names."""
+    top = roots.marked("javascript", path, ("package.json",))
+    places = (top, under(top, "src"))
+    return roots.root(("javascript", top), lambda: Root(top, "", roots.places("javascript", places, _importable)))
+
+
+def _importable(entry: Entry) -> str:
+    return entry.key.rpartition("/")[2] if entry.is_folder else ""
 
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
@@ -63,7 +75,7 @@ class _Modules:
     def __init__(self, path: str, language: str, roots: Roots) -> None:
         self._folder = folder_of(path)
         self._endings = _TYPED_ENDINGS if language == "typescript" else _SCRIPT_ENDINGS
-        self._places = roots.javascript(path).places
+        self._places = root(roots, path).places
 
     def files(self, written: str) -> list[str]:
         """The files that a module may be."""

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from functools import cached_property
 
 from tree_sitter import Node
 
 _LINE_END = re.compile(rb"\n")
 
 
-class Source:
+class SourceText:
     """`data` is UTF-8 with plain line ends. Lines are numbered from 1."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode(errors="replace")
-        self._line_ends = [match.start() for match in _LINE_END.finditer(self.data)]
+
+    @cached_property
+    def _line_ends(self) -> list[int]:
+        return [match.start() for match in _LINE_END.finditer(self.data)]
 
     def text(self, node: Node | None) -> str:
         """What is written at a node; "" where there is none."""

@@ -1,16 +1,22 @@
-"""The imports of Ruby."""
+"""Ruby."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
+import tree_sitter_ruby
 from tree_sitter import Node
 
-from detent.documents.code.source import Source
+from detent.documents.code.language import CLASSES, NAME, Language
 from detent.documents.parsed import Import
+from detent.documents.source_text import SourceText
+
+_DOTTED = re.compile(NAME + rb"(?:\s*(?:&?\.|::)\s*" + NAME + rb")*[?!]?")
 
 
-def imports(node: Node, source: Source) -> Iterator[Import]:
+def imports(node: Node, source: SourceText) -> Iterator[Import]:
     """`require "a"` and `require_relative "a"`, whose module is `./a`."""
     method, arguments = node.child_by_field_name("method"), node.child_by_field_name("arguments")
     if method is None or arguments is None:
@@ -25,3 +31,19 @@ def imports(node: Node, source: Source) -> Iterator[Import]:
     if verb == "require_relative" and not module.startswith(("./", "../")):
         module = f"./{module}"
     yield Import(module, "*", "", source.line(node.start_byte))
+
+
+LANGUAGE = Language(
+    "ruby",
+    "Ruby",
+    tree_sitter_ruby.language,
+    (Path(__file__).parent,),
+    imports,
+    own=frozenset({"self"}),
+    classes=CLASSES | {"module"},
+    callee="method",
+    dotted=_DOTTED,
+    mixins=frozenset({"include", "extend", "prepend"}),
+    members_visible=True,
+    signature_end=re.compile(r"[;\s]\s*end$"),
+)

@@ -11,13 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from detent.documents.code.languages import name_of
 from detent.documents.parsed import Import, Parsed, Use
+from detent.sources.files.folder import Entry
 from detent.sources.files.linking.consuming import Aliases, Candidate, Elsewhere, member
 from detent.sources.files.linking.fronts import speak_for, take_over
 from detent.sources.files.linking.gathering import IMPORTS, MOST_CANDIDATES, Gathered
-from detent.sources.files.linking.paths import folder_of, joined
-from detent.sources.files.linking.roots import Roots
+from detent.sources.files.linking.paths import ending_of, folder_of, joined, stem_of
+from detent.sources.files.linking.roots import Root, Roots, under
 
+_MARKERS = ("pyproject.toml", "setup.py", "setup.cfg")
 _FRONT = "__init__.py"
 _MOST_STARS = 3
 _ALWAYS_THERE = frozenset(dir(builtins))
@@ -36,6 +39,33 @@ class _Module:
         if not name.isidentifier() or not (self.any_name or name == name.lower()):
             return None
         return _Module(f"{self.stem}/{name}" if self.stem else name)
+
+
+def root(roots: Roots, path: str) -> Root:
+    """Its `places` are the modules that can be imported from the file at this path: those beside its outermost package,
+    and those at the root and in its `src`."""
+    top = top_of(roots, path)
+    beside = roots.climb("package", path, lambda folder: not roots.is_file(under(folder, _FRONT)))
+    return roots.root(("python", top, beside), lambda: Root(top, "", modules(roots, [beside, top, under(top, "src")])))
+
+
+def top_of(roots: Roots, path: str) -> str:
+    """The folder in which the project of a file begins."""
+    return roots.marked("python", path, _MARKERS)
+
+
+def modules(roots: Roots, folders: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The modules and packages in some folders."""
+
+    def importable(entry: Entry) -> str:
+        folder, _, name = entry.key.rpartition("/")
+        if not entry.is_folder:
+            return stem_of(name) if name_of(ending_of(name)) == "python" else ""
+        # What is in `src` needs no file of its own to be a package: nothing else is there.
+        in_src = folder.rpartition("/")[2] == "src"
+        return name if in_src or roots.has(entry.path, (".py", ".pyi")) else ""
+
+    return roots.places("python", folders, importable)
 
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
@@ -75,7 +105,7 @@ class _Modules:
     def __init__(self, path: str, roots: Roots) -> None:
         self._path, self._folder = path, folder_of(path)
         self._own = self._folder if path.rpartition("/")[2] == _FRONT else path.removesuffix(".py")
-        self._places = roots.python(path).places
+        self._places = root(roots, path).places
 
     def find(self, written: str) -> Sequence[_Module] | None:
         """The places of a module; None if it is not of this project, nothing if it can be nowhere."""
