@@ -152,9 +152,9 @@ def test_a_piece_of_html_is_read() -> None:
     ],
 )
 def test_a_large_file_of_anything_is_read(unit: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     read(unit * (300_000 // len(unit)) + "x")
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(
@@ -169,9 +169,9 @@ def test_a_large_file_of_anything_is_read(unit: str) -> None:
     ],
 )
 def test_what_would_cost_the_parser_the_square_is_read(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert read(text).text == "x"
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_text_below_too_many_elements_is_read() -> None:

@@ -257,9 +257,9 @@ def test_front_matter_that_means_harm_does_none(values: str) -> None:
 
 def test_merging_in_front_matter_multiplies_nothing() -> None:
     levels = "".join(f"m{i}: &m{i}\n  <<: [{', '.join([f'*m{i - 1}'] * 9)}]\n" for i in range(1, 12))
-    started = time.monotonic()
+    started = time.process_time()
     assert read(f"---\ntitle: T\nm0: &m0 {{k: v}}\n{levels}---\n").title == "T"
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_values_that_no_database_takes_are_replaced() -> None:
@@ -268,10 +268,10 @@ def test_values_that_no_database_takes_are_replaced() -> None:
 
 
 def test_fifty_thousand_headings_are_read() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parts = read("# Heading\n\ntext\n\n" * 50_000).parts
     assert len({part.key for part in parts}) == 50_000
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 @pytest.mark.parametrize("mark", [">", "> ", "- ", "1. ", "> - "])
@@ -284,19 +284,19 @@ def test_what_stands_too_deep_is_plain_text(mark: str) -> None:
 
 @pytest.mark.parametrize("deep", ["1. " * 100_000, "> " * 100_000, "- " * 100_000, "> - " * 100_000])
 def test_many_lines_below_very_deep_ones_take_no_longer(deep: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parsed = read("# A\n\n" + deep + "deep words\n" + "more\n" * 100_000 + "\n# B\n")
     assert parsed.parts[0].text.startswith("deep words more more")
     assert [part.key for part in parsed.parts] == ["a", "b"]
     assert parsed.problems == ["Quotes and lists more than 60 levels deep were read as plain text."]
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_many_lists_in_each_other_line_by_line_take_no_longer() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parsed = read("".join("\t" * n + "- - a\n" for n in range(2500)) + "more\n" * 600_000)
     assert parsed.text.count("more") == 600_000
-    assert time.monotonic() - started < 4
+    assert time.process_time() - started < 4
 
 
 def test_deep_marks_in_code_are_code() -> None:
@@ -310,10 +310,10 @@ def test_an_empty_quote_is_not_too_deep() -> None:
 
 @pytest.mark.parametrize("unit", ["word ", "x", "[", "![a", "*a ", "`a", "<a ", "|a", "[a](", "&lt;"])
 def test_a_line_of_very_many_characters_is_read(unit: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     parsed = read(unit * (200_000 // len(unit)))
     assert parsed.text
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 def test_a_link_in_a_very_long_paragraph_is_found() -> None:
@@ -323,10 +323,10 @@ def test_a_link_in_a_very_long_paragraph_is_found() -> None:
 
 
 def test_rows_without_cells_cost_nothing() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     header = "|" + "a|" * 1000 + "\n|" + "-|" * 1000 + "\n"
     assert part("# T\n\n" + header + "|b\n" * 50_000, "t").text.count("\n") == 50_000
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_what_comes_after_very_many_rows_without_cells_is_no_part_of_their_table() -> None:

@@ -80,10 +80,10 @@ def test_what_is_no_picture_is_unparsable() -> None:
 
 
 def test_endless_digits_are_no_size() -> None:
-    began = time.monotonic()
+    began = time.process_time()
     found = parse_image(b"P1 " + b"1" * 5_000_000, "a.pbm")
     assert found.problems
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 def test_an_svg_picture_tells_its_texts_and_its_size() -> None:

@@ -173,9 +173,9 @@ def test_forms_that_draw_each_other_again_and_again_come_to_an_end() -> None:
     }
     for number in range(20, 30):
         objects[number] = stream(b"/X Do " * 20 + lines(b"x"), entries=form + resources % (number + 1))
-    began = time.monotonic()
+    began = time.process_time()
     found = parse(written(objects), "a.pdf")
-    assert time.monotonic() - began < 20
+    assert time.process_time() - began < 20
     assert found.parts[0].text.startswith("Top")
 
 

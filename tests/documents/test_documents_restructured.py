@@ -186,13 +186,13 @@ def test_footnotes_are_text() -> None:
     ],
 )
 def test_a_large_file_of_anything_is_read(unit: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     read(unit * (300_000 // len(unit)))
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 @pytest.mark.parametrize("text", [".. list-table::\n\n   * - a\n" + "       b\n" * 60_000, "+-+\n" + "|b|\n" * 60_000])
 def test_a_cell_of_very_many_lines_is_read(text: str) -> None:
-    started = time.monotonic()
+    started = time.process_time()
     assert read(text).text.count("b") == 60_000
-    assert time.monotonic() - started < 10
+    assert time.process_time() - started < 10

@@ -76,7 +76,6 @@ def _import_ahead() -> None:
         "numpy",
         "detent.sources.files.source",
         "detent.documents.code.parsing",
-        "detent.sources.files.linking.languages",
         "detent.documents.markdown",
     ):
         importlib.import_module(name)

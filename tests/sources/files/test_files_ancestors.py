@@ -22,10 +22,12 @@ import detent
 from detent import Handler, Item, NewItem, Outcome, Source
 from detent.configuration import EmbeddingSettings
 from detent.documents import plain
+from detent.documents.parsed import Parsed
 from detent.embedding import Provider, register
 from detent.embedding.provider import Vector, Vectors
 from detent.lifecycle import NODE
 from detent.sources.files import discovering
+from detent.sources.files.linking import Linked, Roots
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import make
 
@@ -216,21 +218,26 @@ def test_a_file_whose_edit_is_seen_while_it_is_parsed_goes_round_again_in_the_sa
     assert (desk.found("fish"), desk.found("frogs")) == ([], ["heron.md#heron"])
 
 
-def test_a_file_edited_while_it_is_linked_is_parsed_again(desk: Desk) -> None:
-    """ANCESTORS 17: in the stage after parsing too."""
+def test_a_file_edited_while_it_is_linked_is_parsed_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ANCESTORS 17: in the stage after parsing too, to which a file comes whose links could not be found."""
     desk.write("heron.md", "# Heron\n\nA grey bird that waits for fish.\n")
     source = desk.source()
     [parsing, linking] = source.handlers
     link: Any = linking.function
 
+    def broken(path: str, parsed: Parsed, roots: Roots) -> Linked:
+        raise ValueError("no links")
+
     def edited(item: Item) -> Outcome:
-        if item.key == "heron.md" and "frogs" not in (desk.root / "heron.md").read_text():
+        monkeypatch.undo()
+        if "frogs" not in (desk.root / "heron.md").read_text():
             desk.write("heron.md", "# Heron\n\nA white bird that waits for frogs.\n")
             with desk.open() as watching:
                 watching.discover()
         outcome: Outcome = link(item)
         return outcome
 
+    monkeypatch.setattr("detent.sources.files.linking.links", broken)
     handlers = [parsing, Handler("linking", edited, reads="node")]
     desk.run(Source("docs", source.lifecycles, handlers, source.discover, complete=source.complete))
     assert (desk.found("fish"), desk.found("frogs")) == ([], ["heron.md#heron"])

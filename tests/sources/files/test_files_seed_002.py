@@ -63,6 +63,7 @@ PROGRAM = """
 import os, signal, sys
 import detent
 from detent.interfaces import *
+from detent.sources.files import linking
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.source import make
 from detent.worker.embedder import Embedder
@@ -87,6 +88,16 @@ if sys.argv[3] == "embedding":
     calls = 3
     embed = dying(Embedder.__call__)
     Embedder.__call__ = lambda self, items: embed(self, items)
+if sys.argv[3] == "linking":  # to which only those files come whose links could not be found
+    seen = set()
+
+    def broken(path, parsed, roots, links=linking.links):
+        if path in seen:
+            return links(path, parsed, roots)
+        seen.add(path)
+        raise ValueError("no links")
+
+    linking.links = broken
 handlers = [
     detent.Handler(each.state, dying(each.function), reads="node", batch_size=2) if each.state == sys.argv[3] else each
     for each in source.handlers

@@ -16,7 +16,6 @@ from detent.documents import formats
 from detent.documents.formats import format_of
 from detent.knowledge import NewItem
 from detent.sources.files.folder import Entry, Folder
-from detent.sources.files.labels import label_of
 from detent.sources.files.linking import VERSION, Roots, fingerprint
 
 _FRESH_SECONDS = 2.0
@@ -27,7 +26,7 @@ def discover(folder: Folder) -> Iterator[NewItem]:
     """Everything in the folder that is not ignored."""
     roots = Roots(folder)
     for entry, inside in folder.walk():
-        yield NewItem(entry.key, label_of(entry), content_hash=_stamp(folder, entry, inside, roots, time.time()))
+        yield NewItem(entry.key, entry.label, content_hash=_stamp(folder, entry, inside, roots, time.time()))
 
 
 def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, now: float) -> str:
@@ -36,7 +35,7 @@ def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, 
     if entry.reason or status is None:
         return f"left out: {entry.reason}"
     if entry.is_folder:
-        listing = f"{folder.name(entry.path)}\0" + "\0".join(f"{label_of(each)}/{each.key}" for each in inside)
+        listing = f"{folder.name(entry.path)}\0" + "\0".join(f"{each.label}/{each.key}" for each in inside)
         return hashlib.sha256(listing.encode()).hexdigest()[:32]
     kind = format_of(entry.path)
     versions = f"{kind.name}{kind.version}-{VERSION}" + (f"-{formats.MEDIA.version}" if kind is formats.PLAIN else "")

@@ -17,8 +17,12 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from detent.documents.formats import format_of
 from detent.sources.files.settings import FolderSettings
 from detent.sources.source import PartlyUnseen
+
+FILE, IMAGE, DIRECTORY = "File", "ImageFile", "Directory"
+"""The labels of a folder's entries."""
 
 IGNORE_FILES = (".gitignore", ".detentignore")
 _LARGEST_IGNORE_FILE = 1_000_000
@@ -57,6 +61,12 @@ class Entry:
     @property
     def key(self) -> str:
         return key_of(self.path)
+
+    @property
+    def label(self) -> str:
+        if self.is_folder:
+            return DIRECTORY
+        return IMAGE if format_of(self.path).name == "image" else FILE
 
 
 def _open_itself(path: str, flags: int) -> int:

@@ -29,7 +29,7 @@ References = Mapping[str, Sequence[Reference]]
 """What each part refers to, by the part's key; under "" the file itself."""
 
 
-def file_node(path: str, parsed: Parsed, own: Sequence[Piece], size: int, content_hash: str) -> Node:
+def file_node(path: str, parsed: Parsed, own: Sequence[Piece], size: int, content_hash: str | None) -> Node:
     """The node of a file. Its text is the first piece of what stands in no part; or, if there is none, the titles of
     the parts."""
     name = path.rpartition("/")[2]

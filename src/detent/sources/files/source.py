@@ -7,9 +7,8 @@ from typing import Any
 
 from detent.lifecycle import NODE, PASSAGE
 from detent.sources.files.discovering import discover
-from detent.sources.files.folder import Folder
+from detent.sources.files.folder import DIRECTORY, FILE, IMAGE, Folder
 from detent.sources.files.handling import Handling
-from detent.sources.files.labels import DIRECTORY, FILE, IMAGE
 from detent.sources.files.settings import FolderSettings
 from detent.sources.files.watching import watch
 from detent.sources.source import Handler, Source

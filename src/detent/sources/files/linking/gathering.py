@@ -9,7 +9,7 @@ from typing import Any
 
 from detent.documents.formats import format_of
 from detent.knowledge import Alias, Mention, Node, Reference
-from detent.sources.files.labels import DIRECTORY, FILE, IMAGE
+from detent.sources.files.folder import DIRECTORY, FILE, IMAGE
 from detent.sources.files.linking.paths import is_key
 from detent.sources.files.nodes import part_key
 
