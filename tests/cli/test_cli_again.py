@@ -66,7 +66,7 @@ def test_a_move_that_is_not_made_is_not_reported_as_made(failed: detent.Detent, 
     assert "topic 3 was left as it is, success: only failed items are retried" in result.stderr
     illegal = said("retry", "a.py", "--to", "ready")
     assert illegal.returncode == 2
-    assert "`detent lifecycles node` shows those it has" in illegal.stderr
+    assert "`detent lifecycles node` lists its moves" in illegal.stderr
     assert states(failed, "files") == {"error": 1}
 
 

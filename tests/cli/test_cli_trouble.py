@@ -28,7 +28,7 @@ def test_db_prune_says_so_when_somebody_reads_the_journal(
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
         "The database is busy or full: the journal's months cannot be changed while somebody reads it. "
-        "Nothing was lost, and it can be tried again.\n"
+        "Nothing was lost; try again.\n"
     )
     assert "Dropped the moves of 2010-01" in said("db", "prune", "--before", "2011-01-01").stdout
 
@@ -47,6 +47,5 @@ def test_a_command_that_meets_a_time_limit_of_the_server_says_so(
 
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "The database is busy or full: canceling statement due to statement timeout. "
-        "Nothing was lost, and it can be tried again.\n"
+        "The database is busy or full: canceling statement due to statement timeout. Nothing was lost; try again.\n"
     )

@@ -57,9 +57,9 @@ def test_what_is_sought_are_words_and_phrases() -> None:
     [
         ("heron", ""),
         ('"grey heron"', ""),
-        ("-heron", "The query only says what must not occur; it needs at least one word to look for."),
-        ("🦦🚂", "The query has only signs; it needs at least one word to look for."),
-        ('"', "The query has only signs; it needs at least one word to look for."),
+        ("-heron", "The query only excludes; it needs at least one word to search for."),
+        ("🦦🚂", "The query has only punctuation; it needs at least one word to search for."),
+        ('"', "The query has only punctuation; it needs at least one word to search for."),
         ("  ", "The query is empty."),
     ],
 )

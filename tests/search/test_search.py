@@ -426,7 +426,7 @@ async def test_any_input_is_safe(animals: Library, text: str) -> None:
 
 @pytest.mark.parametrize("mode", ["text", "semantic", "hybrid"])
 async def test_one_note_says_why_there_is_nothing_to_look_for(animals: Library, mode: str) -> None:
-    signs = "The query has only signs; it needs at least one word to look for."
+    signs = "The query has only punctuation; it needs at least one word to search for."
     for text, note in {"": "The query is empty.", "\n ": "The query is empty.", '"': signs, "🦦🚂": signs}.items():
         answer = await animals.search.search(text, mode=mode)
         assert (answer.hits, answer.notes) == ((), (note,))

@@ -1,9 +1,8 @@
-"""What a handler is given and what it gives back: items, nodes, references and outcomes, as plain values.
+"""The values between the engine and its handlers: items, nodes, references and outcomes.
 
-Handlers are functions from items to outcomes. They fetch and parse and compute; they never write. What an
-outcome carries is written by the store in the same transaction as the item's new state, and so exactly once. The
-handler itself may be called again for the same item, when a worker died before that: what it does to the world
-outside must bear repetition.
+Handlers are functions from items to outcomes. They fetch, parse and compute; they never write. The store writes an
+outcome's data in the same transaction as the item's new state, and so exactly once. The handler itself may run
+again for the same item if a worker dies before that commit: its effects on the outside world must be repeatable.
 """
 
 from detent.knowledge.embedding import UNTITLED, Embedding, Passage

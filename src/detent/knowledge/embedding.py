@@ -1,4 +1,4 @@
-"""Passages and their embeddings: what is embedded, and what came of it."""
+"""Passages and their embeddings: the text that is embedded, and the result."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 UNTITLED = "untitled"
-"""The property of a node whose title is only its name, such as a file's: it says nothing of the text, and is not
-embedded with it. So what is renamed keeps its vector."""
+"""Property of a node whose title is only its name, such as a file's. Such a title says nothing about the text and
+is not embedded with it, so a renamed node keeps its vector."""
 
 
 class Passage(NamedTuple):
-    """The text of an item that gets a vector, as it was written and as it is embedded.
+    """The text of an item that gets a vector, as written and as embedded.
 
-    `hash` is the same for the same content; its vector is kept under it. `known`: it has one already, under the same
-    model.
+    `hash` is the same for the same content; the vector is stored under it. `known`: the text already has a vector
+    from the same model.
     """
 
     text: str
@@ -31,22 +31,22 @@ class Passage(NamedTuple):
 
     @classmethod
     def of_node(cls, node: Node) -> Passage:
-        """What is embedded of a node."""
+        """Return the passage of a node."""
         return cls.of("" if UNTITLED in node.properties else node.title, node.text)
 
     @classmethod
     def of(cls, title: str, text: str) -> Passage:
-        """A text says more together with its title."""
+        """Return the passage of a text with its title, which adds to the meaning of the text."""
         content = f"{title}\n{text}" if title else text
         return cls(text, content, UUID(bytes=hashlib.sha256(content.encode()).digest()[:16]))
 
 
 class Embedding(NamedTuple):
-    """What an item was embedded with, and the hash of the content that was.
+    """The model an item was embedded with, and the hash of the embedded content.
 
-    `hash` is that of the text by which Detent keeps its vector. Without `vector` that text has one already; without
-    both, the vector is kept elsewhere. `renewable`: if its model is no longer used by then, somebody makes another with
-    the one that is, and the item is given back for that.
+    `hash` is the text hash under which Detent stores the vector. Without `vector`, that text has a vector already;
+    without both, the vector is kept elsewhere. `renewable`: if the model has been retired by the time of the
+    commit, the item is released, so that it gets a vector from the current model.
     """
 
     provider: str | None = None

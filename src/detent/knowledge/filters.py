@@ -1,4 +1,4 @@
-"""What a search is restricted to."""
+"""Filters of a search."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Filters:
-    """Only results that meet all of these. Each is met by the passage or by a node that it belongs to.
+    """Conditions that every result must meet.
 
-    `properties` are compared as a whole with those of the node; `since` and `until` with its property `date`, as
-    text, so that a year or a month will do as well as a day; `until` includes what begins with it. `prefix` is that
-    of the key: a folder of files.
+    Each condition is met by the passage or by a node that it belongs to. `properties` are compared with the node's
+    properties as whole values. `since` and `until` are compared with the property `date` as text, so a year or a
+    month works as well as a day; `until` includes every date that begins with it. `prefix` is a prefix of the key:
+    a folder of files.
     """
 
     sources: Sequence[str] = ()
@@ -26,7 +27,7 @@ class Filters:
 
     @property
     def narrows(self) -> bool:
-        """Whether there is more to meet than the source."""
+        """True if there is any condition besides the source."""
         return bool(
             self.labels
             or self.categories

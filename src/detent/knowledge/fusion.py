@@ -1,4 +1,4 @@
-"""Rank fusion: one ranking made of several that cannot be compared by their scores."""
+"""Rank fusion: one ranking made of several whose scores cannot be compared."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 PLACES = 1
-"""How little the first places differ from each other: the larger, the less.
+"""The constant of reciprocal rank fusion. The larger it is, the less the top ranks differ.
 
-It is small since words and meaning fail on different queries: what one of the rankings puts first must not be pushed
-down by what is in the middle of both. The usual 60 was made for many rankings that are about equally good."""
+It is small because words and meaning fail on different queries: the top result of one ranking must not fall behind
+results from the middle of both. The usual 60 was chosen for many rankings of about equal quality.
+"""
 
 
 class Fused(NamedTuple):
-    """What was found, its score, and what each ranking made of it: place and score there, by the ranking's name."""
+    """A result, its score, and its rank and score in each ranking, by the ranking's name."""
 
     item_id: int
     score: float
@@ -27,10 +28,11 @@ def fuse(
     weights: Mapping[str, float] | None = None,
     places: int = PLACES,
 ) -> list[Fused]:
-    """Reciprocal rank fusion: the sum of weight / (places + place) over the rankings that have it, best first.
+    """Reciprocal rank fusion: the sum of weight / (places + place) over the rankings that contain the item, best
+    first.
 
-    A ranking is a sequence of (item, score), best first; its weight is 1 unless another is given. What is equal is in
-    the order of the items' numbers. The sum is rounded once, so that the order of the rankings does not matter.
+    A ranking is a sequence of (item, score), best first; its default weight is 1. Equal scores are ordered by item
+    number. The sum is rounded once, so that the order of the rankings does not matter.
     """
     parts: dict[int, dict[str, tuple[int, float]]] = {}
     for name, ranking in rankings.items():

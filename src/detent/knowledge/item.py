@@ -1,4 +1,4 @@
-"""Items as a handler sees them: one that it was given, and one that it found."""
+"""Items as a handler sees them: the item it is given, and the items it finds."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from detent.knowledge.node import Node, Reference
 
 
 class Item(NamedTuple):
-    """An item under a lease. `state` is the working state; `token` is what every write on it must show.
+    """An item under a lease.
 
-    `alone`: a worker died while it held the item, so nothing is to run beside it. `put_off`: it, or another that was
-    claimed with it, was to be tried again later, so that there may be a failure on record. `node`, `links` and
-    `passage` are there if the handler asks for them: the item's content so far, what it refers to, and its text as it
-    is to be embedded. `steps` counts those that were committed under this lease.
+    `state` is the working state; `token` fences every write on the item. `alone`: a worker died while it held the
+    item, so nothing may run beside it. `put_off`: this item, or another from the same claim, was waiting for a
+    later time, so a failure may be on record. `node`, `links` and `passage` are set if the handler asks for them:
+    the item's content so far, its links, and its text as it is embedded. `steps` counts the steps committed under
+    this lease.
     """
 
     id: int
@@ -41,12 +42,14 @@ class Item(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """How far what is found is followed. The priority of an item is its depth: that of what found it, and one more.
+    """The limits within which links are followed.
 
-    `depth`: what is found deeper is not added. When the depth becomes greater, what found it goes round again; and so
-    does an item that is found nearer than it was known to be. `most`: so many items at most come to rest in `state`;
-    the others wait, the nearest first, for those that do not get there. `breadth`: of what one item finds deeper than
-    itself, only the first so many count; when it becomes greater, all go round again that found something.
+    The priority of an item is its depth: the depth of the item that found it, plus one. `depth`: items found at a
+    greater depth are not added. When `depth` is raised, the items that found deeper ones are processed again; so
+    is an item that is found at a smaller depth than before. `most`: at most this many items come to rest in
+    `state`; the others wait, nearest first, to replace those that fail to. `breadth`: of the items that one item
+    finds deeper than itself, only this many count; when `breadth` is raised, every item that found any is
+    processed again.
     """
 
     depth: int | None = None
@@ -59,10 +62,10 @@ NO_BOUNDS = Bounds()
 
 
 class NewItem(NamedTuple):
-    """An item to be added, unless it is there already.
+    """An item to add, unless it exists.
 
-    `priority` is claimed lowest first (a wiki's depth). With `source` left out it is the source of the item
-    it was found in; with `state` left out it is the lifecycle's initial one.
+    Items are claimed by `priority`, lowest first (a wiki's depth). Default source: that of the item that found it.
+    Default state: the lifecycle's initial state.
     """
 
     key: str

@@ -1,10 +1,10 @@
-"""Keys of parts: unique in what they are parts of."""
+"""Keys of parts, unique within the whole that the parts belong to."""
 
 from __future__ import annotations
 
 
 class Unique:
-    """Makes keys unique: the second `a` is what else it may be called, or `a~2`."""
+    """Makes keys unique: the second `a` becomes its alternative name, or `a~2`."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}

@@ -24,7 +24,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A link to an item by its key. It is an edge from the moment that item's node exists."""
+    """A link to an item by its key. It becomes an edge the moment that item's node exists."""
 
     type: str
     label: str
@@ -37,8 +37,9 @@ class Reference:
 class Child:
     """A node that belongs to the item it comes with: a section of an article, a function of a file.
 
-    `edge` is the type of the edge from the item to it; None for none. A child whose content is as it was keeps its
-    state and its embedding; content is compared by the node's content hash or, without one, by all it carries.
+    `edge` is the type of the edge from the item to the child; None for no edge. A child with unchanged content
+    keeps its state and its embedding. Content is compared by the node's content hash or, without one, by all its
+    fields.
     """
 
     label: str
@@ -49,7 +50,7 @@ class Child:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What is the same only if the content is."""
+        """Return a hash that is the same only for the same content."""
         if self.node.content_hash is not None:
             return self.node.content_hash
         links = [(each.type, each.source, each.label, each.key, dict(each.properties)) for each in self.references]
@@ -60,8 +61,10 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A node that many items may name and none owns: a category, a library, an address. It is made by the first
-    that mentions it, and goes when nothing refers to it any more."""
+    """A node that many items may name and none owns: a category, a library, an address.
+
+    The first item that mentions it creates it. It is removed when nothing refers to it any more.
+    """
 
     label: str
     key: str
@@ -71,9 +74,11 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """That one key stands for another of the same label: a name that a module took over from another one. It is the
-    word of the item whose outcome says it, and neither key has to be the item's own. What has a node stands for
-    itself, whatever is said."""
+    """A key that stands for another key of the same label: a name that one module imports from another.
+
+    The alias belongs to the item whose outcome declares it, and neither key has to be the item's own. A key that
+    has a node always stands for itself, whatever aliases exist.
+    """
 
     label: str
     key: str

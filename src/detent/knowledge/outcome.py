@@ -1,4 +1,4 @@
-"""What became of an item: done, to be tried again, failed, or skipped."""
+"""Outcomes of an item: done, retry, failed or skipped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from detent.lifecycle import Trouble
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a stage, or a step of one, writes."""
+    """Data that a stage, or one step of it, writes."""
 
     node: Node | None = None
     references: Sequence[Reference] | None = None
@@ -32,12 +32,12 @@ class Product:
 
     @property
     def leaves(self) -> bool:
-        """Whether all that the item had of its own leaves the graph."""
+        """True if everything that the item owns leaves the graph."""
         return self.emptied or self.alias_of is not None
 
     @property
     def carries_data(self) -> bool:
-        """Whether there is anything to write beside the item's own row."""
+        """True if there is anything to write besides the item's own row."""
         return bool(
             self.node is not None
             or self.references is not None
@@ -53,40 +53,41 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Done(Product):
-    """The stage succeeded, and this is what it produced. A handler that returns None means `Done()`: it succeeded,
-    and there is nothing to write.
+    """The stage succeeded; this is its result. A handler that returns None means `Done()`: success, and nothing to
+    write.
 
-    `references`, `children` and `aliases` are complete sets, of the item's links, of the nodes that belong to it and
-    of the other keys it is known by: what is not in them any more leaves the graph. None leaves those it has.
-    Among `aliases` may also be what the item says about other keys than its own, as `Alias`. `alias_of`: this item is
-    nothing but another key of the item with that key (a wiki's redirect); what it had of its own leaves the graph.
-    `emptied`: it has nothing of its own any more, and what it had leaves the graph.
-    `mentions` are nodes that many may name. `to` names the state after success where the lifecycle has several, or all
-    the states that the item goes through on its way there, each of which the journal then has.
+    `references`, `children` and `aliases` are complete sets: the item's links, the nodes that belong to it and the
+    other keys it is known by. What is missing from a set leaves the graph; None keeps the present set. `aliases`
+    may also contain `Alias` values about keys other than the item's own. `alias_of`: this item is only another key
+    of the item with that key (a wiki's redirect); everything it owned leaves the graph. `emptied`: the item has no
+    content any more, and everything it owned leaves the graph. `mentions` are nodes that many items may name. `to`
+    names the state after success where the lifecycle has several, or the whole path of states to it, each of which
+    is written to the journal.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Step(Product):
-    """A commit in the middle of work: what it carries is written, the item stays with its worker, and the handler goes
-    on. A handler yields any number of steps, and ends with an outcome.
+    """A commit in the middle of work: its data is written, the item stays with its worker, and the handler goes
+    on.
 
-    It takes what `Done` takes. `to` names the working state that the step leads to, or all the states that it goes
-    through; without it, the item goes through the phases that follow in its lifecycle, once round (a page of a crawl:
-    `fetching`, `processing`, `saving`). After a crash the item is claimed again with the checkpoint of its last step.
+    A handler yields any number of steps and ends with an outcome. A step takes what `Done` takes. `to` names the
+    working state that the step leads to, or the whole path of states to it; without `to`, the item goes once
+    through the next phases of its lifecycle (a page of a crawl: `fetching`, `processing`, `saving`). After a crash
+    the item is claimed again with the checkpoint of its last step.
     """
 
 
 NOTHING = Done()
-"""Done, with nothing to write: what None means."""
+"""Done, with nothing to write: the meaning of None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The stage could not succeed now. Whether and when it is tried again is decided by the retry policy.
+    """The stage cannot succeed now. The retry policy decides whether and when the item is retried.
 
-    `alone`: with nothing beside it, because it may do harm to its neighbours. `blameless`: it has nothing to do with
-    the item, as when a service is away, so that the attempt does not count.
+    `alone`: retry it with nothing beside it, because it may harm its neighbours. `blameless`: the item is not at
+    fault, as when a service is away, so the attempt does not count.
     """
 
     reason: str
@@ -100,9 +101,9 @@ class Retry:
 class Failed:
     """The stage failed for good.
 
-    `content_hash` is that of the content it failed on, if it was seen: another one is worth another try. `emptied`:
-    there is nothing to be had of it any more, and what it had leaves the graph; otherwise that stays. `to` names the
-    state to end in where the lifecycle leads on from failure; the reason stays on the item.
+    `content_hash` is the hash of the content that failed, if it was read: different content is worth another
+    attempt. `emptied`: the content is gone, and everything the item owned leaves the graph; otherwise that stays.
+    `to` names the final state where the lifecycle leads on from failure; the reason stays on the item.
     """
 
     reason: str
@@ -114,7 +115,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """There is nothing to do for this item, for this reason."""
+    """There is nothing to do for this item; `reason` says why."""
 
     reason: str
 

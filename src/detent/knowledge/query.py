@@ -1,7 +1,8 @@
-"""What a person types to find something, as web search engines read it.
+"""The query language of search, read as web search engines read it.
 
-Plain words are looked for, each for itself. A phrase in quotes must occur; of phrases joined by `or`, one must. A
-word or a phrase after a minus must not occur. Any text is a query: what makes no sense is read as plain words.
+Plain words are searched for one by one. A phrase in quotes must occur; of phrases joined by `or`, one must occur.
+A word or a phrase after a minus must not occur. Any text is a valid query: anything that has no meaning as syntax
+is read as plain words.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 LONGEST = 4096
-"""Characters of a query that are read."""
+"""Number of characters of a query that are read."""
 
 MOST_WORDS = 64
 MOST_PHRASES = 16
@@ -24,9 +25,12 @@ _MINUS = re.compile(r"[-\u2212](?![-\u2212])(?=\S)")
 
 @dataclass(frozen=True)
 class Query:
-    """`words` are looked for; of each of `phrases`, which are alternatives, one must occur; none of `excluded` may.
-    `notes` tell what of the query was not read; `signs` that something was typed, and no word or number among it;
-    `typed` is all of it."""
+    """A query that was read.
+
+    `words` are searched for. `phrases` are groups of alternatives; of each group one must occur. No part of
+    `excluded` may occur. `notes` say which parts of the query were not read; `signs` means that the query has
+    characters but no word or number; `typed` is the whole text.
+    """
 
     words: tuple[str, ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
@@ -37,18 +41,18 @@ class Query:
 
     @property
     def sought(self) -> tuple[str, ...]:
-        """All that is looked for: the words, and the phrases."""
+        """All search terms: the words and the phrases."""
         return (*self.words, *(phrase for alternatives in self.phrases for phrase in alternatives))
 
     @property
     def lack(self) -> str:
-        """Why nothing is looked for; '' if something is."""
+        """The reason why the query has no search terms; '' if it has some."""
         if self.sought:
             return ""
         if self.excluded:
-            return "The query only says what must not occur; it needs at least one word to look for."
+            return "The query only excludes; it needs at least one word to search for."
         if self.signs:
-            return "The query has only signs; it needs at least one word to look for."
+            return "The query has only punctuation; it needs at least one word to search for."
         return "The query is empty."
 
 
@@ -64,7 +68,7 @@ class _Token:
 
 
 def parse(text: str) -> Query:
-    """Read a query. Nothing that is typed is an error."""
+    """Read a query. No text is an error."""
     notes = []
     if len(text) > LONGEST:
         notes.append(f"The query is {len(text):,} characters long; the first {LONGEST:,} were read.")
@@ -73,10 +77,10 @@ def parse(text: str) -> Query:
     words, phrases = _sought(tokens)
     excluded = _distinct(token.text for token in tokens if token.excluded)
     if len(words) > MOST_WORDS:
-        notes.append(f"The query has {len(words)} different words; the first {MOST_WORDS} are looked for.")
+        notes.append(f"The query has {len(words)} different words; the first {MOST_WORDS} are used.")
     if len(phrases) > MOST_PHRASES or len(excluded) > MOST_PHRASES:
         notes.append(
-            f"The first {MOST_PHRASES} phrases and the first {MOST_PHRASES} exclusions of the query are heeded."
+            f"Only the first {MOST_PHRASES} phrases and the first {MOST_PHRASES} exclusions of the query are used."
         )
     signs = not tokens and bool(readable.strip())
     return Query(
@@ -90,7 +94,7 @@ def parse(text: str) -> Query:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """The words and phrases of a text; signs alone are none. A quote after a digit is a sign for inches."""
+    """Yield the words and phrases of a text, without punctuation. A quote after a digit is an inch sign."""
     for match in _TOKEN.finditer(text):
         if match["phrase"] is not None:
             phrase = " ".join(match["phrase"].split())
@@ -104,7 +108,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _sought(tokens: Iterable[_Token]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """The words and the phrases. Words that are joined with a phrase are alternatives to it."""
+    """Return the words and the phrases. Words joined with a phrase are alternatives to it."""
     words: list[str] = []
     phrases: list[tuple[str, ...]] = []
     for group in _groups([token for token in tokens if not token.excluded]):
@@ -117,7 +121,7 @@ def _sought(tokens: Iterable[_Token]) -> tuple[tuple[str, ...], tuple[tuple[str,
 
 
 def _groups(tokens: list[_Token]) -> list[list[_Token]]:
-    """Tokens that are joined by `or`, together. One at either end of the query joins nothing: it is a word."""
+    """Group the tokens that are joined by `or`. An `or` at either end of the query joins nothing: it is a word."""
     groups: list[list[_Token]] = []
     joined = False
     for place, token in enumerate(tokens):
@@ -132,8 +136,10 @@ def _groups(tokens: list[_Token]) -> list[list[_Token]]:
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Each once, whatever its case, as it is written first. The index keeps straße and strasse apart, and so does this:
-    `casefold` would not."""
+    """Remove duplicates, ignoring case; keep the first spelling.
+
+    The index keeps straße and strasse apart, and so does this function: `casefold` would not.
+    """
     first: dict[str, str] = {}
     for text in texts:
         first.setdefault(text.lower(), text)

@@ -1,8 +1,8 @@
-"""Long text in pieces that a model can take, cut where a reader would.
+"""Long text cut into pieces that a model can take, at the borders a reader would choose.
 
-A piece ends in its second half: at a blank line if there is one, else at the end of a line, of a sentence, of a word,
-or anywhere. Among borders of one kind the choice is made by what follows them and not by where they stand: after an
-edit the same borders are chosen again soon, and the pieces behind it are those of before.
+A piece ends in its second half: at a blank line if there is one, else at the end of a line, of a sentence, of a
+word, or anywhere. Among borders of one kind the text after the border decides, not its position: soon after an
+edit the same borders are chosen again, and the pieces behind them stay unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _LOOKED_AT = 60
-"""Characters after a border by which it is chosen."""
+"""Number of characters after a border that decide its rank."""
 
 _SOLID = re.compile(r"\S")
 _HEADING = re.compile(r"[#=]|[^\W_][^\n]{0,58}[^\s.,;:!?](?:\n|\Z)")
@@ -27,7 +27,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 class Piece(NamedTuple):
-    """A piece of a text, without blank lines around it, and its first and last line."""
+    """A piece of a text without surrounding blank lines, and its first and last line."""
 
     text: str
     first: int
@@ -35,9 +35,10 @@ class Piece(NamedTuple):
 
 
 def split(text: str, size: int, *, first_line: int = 1) -> list[Piece]:
-    """Cut a text into pieces of at most `size` characters. In order they hold all of it but space at the cuts."""
+    """Cut a text into pieces of at most `size` characters. Together, in order, they contain everything but space
+    at the cuts."""
     if size < 1:
-        raise ValueError(f"A piece has at least one character; {size} is too few.")
+        raise ValueError(f"The size of a piece must be at least 1 character, not {size}.")
     return list(_pieces(text.rstrip(), size, first_line))
 
 
@@ -53,7 +54,7 @@ def _pieces(text: str, size: int, line: int) -> Iterator[Piece]:
 
 
 def _start(text: str, at: int, size: int) -> int | None:
-    """Where the next piece begins: at the first line with something on it, its indentation included."""
+    """Return the start of the next piece: the first line that is not blank, including its indentation."""
     solid = _SOLID.search(text, at)
     if solid is None:
         return None
@@ -64,7 +65,8 @@ def _start(text: str, at: int, size: int) -> int | None:
 
 
 def _cut(text: str, start: int, size: int) -> int:
-    """Where a piece ends that begins here, with more behind it than fits; what is left gets its share near the end."""
+    """Return the end of the piece that begins here, where the rest is longer than a piece. Near the end, the rest
+    is divided evenly."""
     low, high = start + max(size // 2, 1), start + size
     third, left = size // 3, len(text) - start
     if third and left < size + third:
@@ -78,8 +80,8 @@ def _cut(text: str, start: int, size: int) -> int:
 
 
 def _rank(text: str, border: int, *, whole_lines: bool) -> tuple[int, bool, int, int]:
-    """The best border comes first: before a line that is little indented and looks like a heading. Which of equal ones
-    it is depends on the words that follow."""
+    """Rank a border; the best sorts first: before a line with little indentation that looks like a heading. Ties
+    are broken by the words after the border."""
     following = text[border : border + _LOOKED_AT]
     shown = following.lstrip(" \t")
     chance = zlib.crc32(shown.partition("\n")[0].encode("utf-8", "surrogatepass"))
@@ -89,7 +91,8 @@ def _rank(text: str, border: int, *, whole_lines: bool) -> tuple[int, bool, int,
 
 
 def _anywhere(text: str, low: int, high: int) -> int:
-    """The last place that keeps together what is seen as one character; if there is none, at least a surrogate pair."""
+    """Return the last place that splits no visible character; if there is none, the last that splits no surrogate
+    pair."""
     for place in range(high, low - 1, -1):
         if not _joined(text, place):
             return place
@@ -97,7 +100,7 @@ def _anywhere(text: str, low: int, high: int) -> int:
 
 
 def _joined(text: str, place: int) -> bool:
-    """Whether the characters before and after this place belong together."""
+    """True if the characters before and after this place belong together."""
     if not 0 < place < len(text):
         return False
     after = text[place]
@@ -107,7 +110,7 @@ def _joined(text: str, place: int) -> bool:
         unicodedata.category(after).startswith("M")
         or after in _JOINERS
         or text[place - 1] in _JOINERS
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # the colours of skin
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # skin tones
         or _is_pair(text, place)
     )
 

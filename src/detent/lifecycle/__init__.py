@@ -1,9 +1,10 @@
-"""Lifecycles: the states an item may be in and the moves between them, as plain tables.
+"""Lifecycles: the states of an item and the moves between them, as plain tables.
 
-A lifecycle is a list of rows (state, event, next state). Everything else is read off these rows: which
-states wait for work, which mean work under way, where failure leads, what is legal. Nothing outside this
-package knows which move is legal, and nothing inside it touches a database, a clock or the network: an
-error and an attempt come in as values, and a decision goes out as a value.
+A lifecycle is a list of rows (state, event, next state). Everything else follows from these rows: the states that
+wait for work, the states that mean work under way, the ends of failure, the legal moves.
+
+Nothing outside this package knows which move is legal, and nothing inside it touches a database, a clock or the
+network: an error and an attempt come in as values, and a decision goes out as a value.
 """
 
 from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, SIMPLE, TOPIC, crawl

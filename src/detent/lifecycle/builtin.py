@@ -1,4 +1,4 @@
-"""The lifecycles that Detent's own sources follow."""
+"""The lifecycles of Detent's own sources."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -71,8 +71,8 @@ PASSAGE = Lifecycle(
     ],
     failure_kinds={"embedding": "embed"},
 )
-"""The part of a node's life that one has that came with another: its text and its links were written with it. One
-without a text begins in `skip`."""
+"""The part of a node's life that applies to a node written by another item: its text and its links are already
+there. A node without text begins in `skip`."""
 
 TOPIC = Lifecycle(
     "topic",
@@ -111,13 +111,13 @@ SIMPLE = Lifecycle(
     ],
     failure_kinds={"embedding": "embed"},
 )
-"""The commonest case: one handler does the work, then Detent embeds the text that it wrote."""
+"""The most common case: one handler does the work, then Detent embeds the text that it wrote."""
 
 
 def crawl(name: str, phases: Sequence[str] = ("fetching", "processing", "saving")) -> Lifecycle:
-    """The lifecycle of a crawl whose work goes through `phases`, round and round, until nothing is left.
+    """Return the lifecycle of a crawl whose work repeats `phases` until nothing is left.
 
-    A handler that works in `running` and in the first phase yields a `Step` for each page. A crawl that is done is
+    A handler that works in `running` and in the first phase yields a `Step` for each page. A finished crawl is
     `completed`; `Done(to="idle")` begins the next pass at once.
     """
     return Lifecycle(name, initial="idle", moves=_crawl(tuple(phases)))

@@ -1,4 +1,4 @@
-"""A lifecycle as a picture, and all of them as a page of documentation, drawn from their tables."""
+"""A lifecycle as a diagram, and all lifecycles as a page of documentation, drawn from their tables."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from detent.lifecycle.table import Lifecycle
 
 
 def mermaid(lifecycle: Lifecycle) -> str:
-    """Mermaid text of the lifecycle; states that mean work under way are marked with the class `working`."""
+    """Return the Mermaid text of the lifecycle; states that mean work under way have the class `working`."""
     later_entries = sorted(lifecycle.entries - {lifecycle.initial})
     lines = [
         "stateDiagram-v2",
@@ -19,7 +19,7 @@ def mermaid(lifecycle: Lifecycle) -> str:
 
 
 def document(lifecycles: Iterable[Lifecycle]) -> str:
-    """A Markdown page with a section per lifecycle: what its states mean, its rows, and its picture."""
+    """Return a Markdown page with a section per lifecycle: the meaning of its states, its rows, and its diagram."""
     return "\n".join([_PREFACE, *[_section(lifecycle) for lifecycle in lifecycles]])
 
 
@@ -31,15 +31,15 @@ move is refused, and nothing is written. This page is drawn from those tables.
 | event | why the item moves |
 |---|---|
 | `claim` | a worker takes the item |
-| `step` | the work goes on to its next phase, or a finished item is carried one state further |
+| `step` | the work goes on to its next phase, or a finished item moves one state further |
 | `done` | the work succeeded |
 | `skip` | there is nothing to do for this item |
 | `fail` | the work failed for good |
-| `back` | the item is given back undone: a retry, a release, a lost lease |
-| `retry` | somebody, or a retry decision, sends a failed item round again |
+| `back` | the item is given back undone: a retry, a release, an expired lease |
+| `retry` | a person or a retry decision retries a failed item |
 | `change` | the content behind the item changed |
-| `pause` | a person stopped the work |
-| `resume` | a person lets it go on |
+| `pause` | a person paused the work |
+| `resume` | a person resumed the work |
 
 Where a table has no row `back`, an item is given back through failure: `fail`, then `retry`.
 """

@@ -1,4 +1,4 @@
-"""The table of moves, what is read off it, and the one function that applies a move."""
+"""The table of moves, everything derived from it, and the one function that applies a move."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from detent.errors import IllegalMove, InvalidLifecycle
 
 
 class Event(StrEnum):
-    """Why an item moves. Each row of a lifecycle names one."""
+    """The reason for a move. Each row of a lifecycle names one."""
 
     CLAIM = "claim"
     """A worker takes the item: the state before waits for work, the state after means work under way."""
     STEP = "step"
-    """The work goes on to its next phase, or a finished item is carried one state further."""
+    """The work goes on to its next phase, or a finished item moves one state further."""
     DONE = "done"
     """The work succeeded."""
     SKIP = "skip"
@@ -27,17 +27,17 @@ class Event(StrEnum):
     FAIL = "fail"
     """The work failed for good."""
     BACK = "back"
-    """The item is given back undone: a retry, a release, a lost lease."""
+    """The item is given back undone: a retry, a release, an expired lease."""
     RETRY = "retry"
-    """Somebody, or a retry decision, sends a failed item round again."""
+    """A person or a retry decision retries a failed item."""
     CHANGE = "change"
     """The content behind the item changed."""
     PAUSE = "pause"
-    """A person stopped the work."""
+    """A person paused the work."""
     RESUME = "resume"
-    """A person lets it go on."""
+    """A person resumed the work."""
 
-    __hash__ = str.__hash__  # the one of Enum is slow, and every item settled looks its event up
+    __hash__ = str.__hash__  # Enum's own is slow, and every settled item looks its event up
 
 
 class Move(NamedTuple):
@@ -59,8 +59,8 @@ class Path(NamedTuple):
 class Lifecycle:
     """A validated table of moves.
 
-    `failure_kinds` names the kind of failure per working state (`parsing` fails with `parse`); where a
-    state is not named, the kind is that of the trouble itself (`timeout`, `not_found`, …).
+    `failure_kinds` maps a working state to its kind of failure (`parsing` fails with `parse`); for other states
+    the kind is that of the trouble itself (`timeout`, `not_found`, …).
     """
 
     name: str
@@ -88,18 +88,18 @@ class Lifecycle:
 
     @cached_property
     def states(self) -> tuple[str, ...]:
-        """Every state, in the order in which the table first names it."""
+        """All states, in the order in which the table first names them."""
         named = [self.initial] + [state for move in self.moves for state in (move.state, move.to)]
         return tuple(dict.fromkeys(named))
 
     @cached_property
     def waiting(self) -> frozenset[str]:
-        """The states in which an item waits for a worker. What a person stopped waits for a person."""
+        """The states in which an item waits for a worker. A paused item waits for a person and is not among them."""
         return self._sources(Event.CLAIM) - self._targets(Event.PAUSE)
 
     @cached_property
     def working(self) -> frozenset[str]:
-        """The states that mean a worker has the item: those a claim leads to, and their next phases."""
+        """The states in which a worker has the item: the targets of claims, and their next phases."""
         steps = [move for move in self.moves if move.event is Event.STEP]
         return _reached(self._targets(Event.CLAIM), steps)
 
@@ -113,25 +113,25 @@ class Lifecycle:
         return _reached({state}, [move for move in self.moves if move.event is Event.STEP])
 
     def claimed(self, state: str) -> str:
-        """The working state that a claim leads to from a waiting one."""
+        """Return the working state that a claim leads to from a waiting one."""
         return self.path(state, Event.CLAIM).to
 
     def target(self, state: str, event: Event) -> str | None:
-        """Where the event leads from this state, or None when the table has no such row."""
+        """Return the state that the event leads to from this state, or None if the table has no such row."""
         return next(iter(self._ends(state, event)), None)
 
     def allows(self, state: str, to: str) -> bool:
-        """Whether the table has a row from `state` to `to`."""
+        """True if the table has a row from `state` to `to`."""
         return any(move.state == state and move.to == to for move in self.moves)
 
     def path(self, state: str, event: Event, to: str | None = None, *, item: object = "an item") -> Path:
-        """Apply an event: the one place that says which move is legal.
+        """Apply an event: the one place that decides which move is legal.
 
-        Most events are one row. Where the table has no direct row, some take several: giving back through
+        Most events are one row. Where the table has no direct row, some events take several: giving back through
         failure (`fetching → error → resuming`), skipping after giving back (`parsing → pending → skip`), failing
-        into a state behind the failure that `to` asks for (`saving → error → completed`), and success through the
-        phases that are left (`fetching → processing → saving → idle`) or one state further
-        (`claimed → loaded → processed`).
+        into the state behind the failure that `to` names (`saving → error → completed`), and success through the
+        remaining phases (`fetching → processing → saving → idle`) or one state further (`claimed → loaded →
+        processed`).
         """
         asked = (state, event, to)
         path = self._known_paths.get(asked)
@@ -142,10 +142,11 @@ class Lifecycle:
         return path
 
     def phases(self, state: str, to: str | None = None, *, item: object = "an item") -> Path:
-        """Go on from one working state to another, while the work goes on.
+        """Return the path from one working state to another, while the work goes on.
 
-        Without `to`, through the phases that follow, up to the one in which the work can be done: a page of a crawl
-        goes `saving → fetching → processing → saving`. Where the work has only one phase, the item stays in it.
+        Without `to`, the path goes through the next phases, up to the one in which the work can be done: a page of
+        a crawl goes `saving → fetching → processing → saving`. If the work has only one phase, the item stays in
+        it.
         """
         path = self._next_phases(state) if to is None else self._phases_to(state, to)
         if path is None:
@@ -153,34 +154,35 @@ class Lifecycle:
         return Path(tuple(path[:-1]), path[-1]) if path else Path((), state)
 
     def along(self, state: str, states: Sequence[str], *, item: object = "an item") -> Path:
-        """Go through these states one after the other: each must be one row from the one before."""
+        """Return the path through these states, one after the other: each must be one row from the one before."""
         for start, end in pairwise([state, *states]):
             if not self.allows(start, end):
                 raise IllegalMove(item, start, end, self.name)
         return Path(tuple(states[:-1]), states[-1])
 
     def changed(self, state: str) -> str | None:
-        """Where an item in this state goes when its content changed.
+        """Return the next state of an item whose content changed, or None if it stays in this state.
 
-        None: it stays where it is, because the work that it waits for will meet the new content anyway, or
-        because a worker has it, and it goes round again afterwards.
+        It stays if the work that it waits for will read the new content anyway, or if a worker has it; in that
+        case it is processed again afterwards.
         """
         return self.target(state, Event.CHANGE)
 
     def anew(self, state: str) -> str | None:
-        """Where an item that comes to this state begins anew if its content has changed on the way: where a
-        change leads from here, or here, where it waits for work that will meet the new content.
+        """Return the state in which an item that arrives in this state starts over if its content changed on the
+        way.
 
-        None: the change means nothing to an item in this state.
+        That is the target of a change from here, or this state itself if it waits for work that will read the new
+        content. None: the change means nothing to an item in this state.
         """
         return self.changed(state) or (state if state in self.waiting else None)
 
     def failure_kind(self, state: str, trouble: str) -> str:
-        """What kind of failure it is when work in this state meets this trouble."""
+        """Return the kind of failure when work in this state meets this trouble."""
         return self.failure_kinds.get(state, trouble)
 
     def as_data(self) -> dict[str, object]:
-        """The lifecycle as plain data, as it is kept in the database beside the items that follow it.
+        """The lifecycle as plain data, as stored in the database beside the items that follow it.
 
         `Lifecycle(**data)` makes the same lifecycle again.
         """
@@ -194,7 +196,7 @@ class Lifecycle:
 
     @cached_property
     def _known_paths(self) -> dict[tuple[str, Event, str | None], Path | None]:
-        """Paths that were asked for before: a batch asks for the same one a thousand times."""
+        """Cache of paths: a batch asks for the same path a thousand times."""
         return {}
 
     def _find_path(self, state: str, event: Event, to: str | None) -> Path | None:
@@ -213,7 +215,7 @@ class Lifecycle:
         return None
 
     def _way_to_success(self, state: str, to: str | None) -> Path | None:
-        """The shortest way through phases to success, and on to `to` if that is asked for."""
+        """Return the shortest path through phases to success, and on to `to` if it is given."""
         ways: list[tuple[tuple[str, ...], bool]] = [((state,), False)]
         seen = {(state, False)}
         for way, succeeded in ways:
@@ -271,14 +273,14 @@ _DETOURS: Mapping[Event, tuple[Event, Event]] = {
 
 
 def _chosen(ends: Sequence[str], to: str | None) -> str | None:
-    """The end that was asked for, or the first where none was; None when there is no such end."""
+    """Return the requested end, or the first one if none is requested; None if there is no such end."""
     if to is None:
         return ends[0] if ends else None
     return to if to in ends else None
 
 
 def _reached(starts: Iterable[str], moves: Sequence[Move]) -> frozenset[str]:
-    """The states that are reached from `starts` by these moves, with `starts` themselves."""
+    """Return the states reachable from `starts` by these moves, including `starts`."""
     reached: set[str] = set()
     frontier = set(starts)
     while frontier:
@@ -298,9 +300,9 @@ def _move(lifecycle: str, row: Sequence[str]) -> Move:
         raise InvalidLifecycle(lifecycle, f"it names the event {event!r}; the events are {known}") from None
 
 
-# What a table must not say. Each rule below yields the end of a sentence per contradiction that it finds.
-# Together they keep the promises on which leases rest: whoever is in a work state got there by a claim,
-# leaves it only by what its worker or a person says, can fail, and can be given back to where work waits.
+# The rules of a valid table. Each rule below yields the end of a sentence for every contradiction that it finds.
+# Together they keep the promises on which leases rest: an item in a work state got there by a claim, leaves it
+# only by its worker's or a person's decision, can fail, and can be given back to a state where work waits.
 
 
 def _validate(lifecycle: Lifecycle) -> None:
@@ -444,6 +446,6 @@ def _written(move: Move) -> str:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names in a sentence: 'a', 'b' or 'c'."""
+    """Join names in a sentence: 'a', 'b' or 'c'."""
     *first, last = [repr(str(name)) for name in names]
     return f"{', '.join(first)} or {last}" if first else last

@@ -160,7 +160,7 @@ async def test_who_loses_a_deadlock_can_try_again(database: str, wiki: Store) ->
 
     said = await asyncio.gather(lock("a", "b"), lock("b", "a"))
     assert sorted(said) == [
-        "The database is busy or full: deadlock detected. Nothing was lost, and it can be tried again.",
+        "The database is busy or full: deadlock detected. Nothing was lost; try again.",
         "done",
     ]
 
