@@ -372,7 +372,7 @@ def test_data_moves_outside_when_its_project_is_moved_where_only_root_may_reach(
 def test_a_home_that_others_may_change_is_refused(closed: Path) -> None:
     home.path().mkdir()
     home.path().chmod(0o777)
-    with pytest.raises(FolderUnusable, match="others than root may change it"):
+    with pytest.raises(FolderUnusable, match="users other than root may change it"):
         postgres.attach(closed)
 
 

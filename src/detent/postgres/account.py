@@ -1,4 +1,4 @@
-"""The account that PostgreSQL runs under: the user's own, or another for root, whom PostgreSQL refuses."""
+"""The account that PostgreSQL runs under: the user's own, or another one for root, whom PostgreSQL refuses."""
 
 import os
 import pwd
@@ -21,18 +21,18 @@ class Account:
 
     @classmethod
     def current(cls) -> Self:
-        """Who runs this process."""
+        """Return the account of this process."""
         return cls(os.geteuid(), os.getegid())
 
     @classmethod
     def owning(cls, path: Path) -> Self:
-        """Who owns a file or folder."""
+        """Return the account that owns a file or folder."""
         found = path.stat()
         return cls(found.st_uid, found.st_gid)
 
     @classmethod
     def unprivileged(cls) -> Self:
-        """Who serves what belongs to root."""
+        """Return the account that serves root's databases."""
         for name in UNPRIVILEGED:
             try:
                 entry = pwd.getpwnam(name)
@@ -46,7 +46,7 @@ class Account:
 
     @property
     def is_current(self) -> bool:
-        """Whether this process runs under the account."""
+        """True if this process runs under the account."""
         return self.uid == os.geteuid()
 
     @property
@@ -56,19 +56,19 @@ class Account:
 
     @property
     def known_name(self) -> str | None:
-        """The account's name, where the machine knows one."""
+        """The account's name, or None if the machine knows none."""
         try:
             return pwd.getpwuid(self.uid).pw_name
         except KeyError:
             return None
 
     def may_reach(self, path: Path) -> bool:
-        """Whether every folder on the way lets the account through."""
+        """True if every folder on the path lets the account through."""
         real = path.resolve()
         return self.uid == 0 or all(self._allowed(folder, stat.S_IXOTH) for folder in real.parents)
 
     def may_read(self, path: Path) -> bool:
-        """Whether the account may reach and read a file or list a folder."""
+        """True if the account may reach and read a file or list a folder."""
         return self.may_reach(path) and self._allowed(path.resolve(), stat.S_IROTH)
 
     def _allowed(self, path: Path, right: int) -> bool:
@@ -81,7 +81,7 @@ class Account:
 
 
 def serving(folder: Path) -> Account:
-    """Who is to serve a new database: for root the folder's owner, so that they can use it themselves."""
+    """Return the account for a new database: for root, the folder's owner, so that the owner can use it too."""
     current = Account.current()
     if current.uid != 0:
         return current

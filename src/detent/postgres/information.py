@@ -1,4 +1,4 @@
-"""What can be said about a project's server without touching it."""
+"""Facts about a project's server, found without touching it."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from detent.postgres.shutdown import postmaster
 
 @dataclass(frozen=True)
 class ServerInfo:
-    """A project's server as it was a moment ago."""
+    """A snapshot of a project's server."""
 
     running: bool
     pid: int | None = None
@@ -27,7 +27,7 @@ class ServerInfo:
 
 
 def describe(folder: Path) -> ServerInfo:
-    """Looks at a project's server, and starts nothing."""
+    """Look at a project's server without starting anything."""
     folder = folder.resolve()
     try:
         place = find(folder)
@@ -62,5 +62,5 @@ def _sizes(folder: Path) -> Iterator[int]:
         for name in names:
             try:
                 yield os.lstat(f"{path}/{name}").st_blocks * 512
-            except FileNotFoundError:  # a server at work removes files
+            except FileNotFoundError:  # a running server removes files
                 continue

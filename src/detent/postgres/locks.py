@@ -31,28 +31,28 @@ _opening = threading.RLock()
 
 
 class Lock:
-    """One open lock file. Closing it lets go, unless a process that was started with it holds it too."""
+    """One open lock file. Closing it releases the lock, unless a process started with it holds it too."""
 
     def __init__(self, path: Path) -> None:
-        """Opens the file, and makes it if it is missing."""
+        """Open the file, and create it if it is missing."""
         self.path = path
         self.parts = 0
-        """How many parts in it this process has, where it is shared."""
+        """Number of this process's shares in it, where it is shared."""
         self._number: int | None = None
         with _opening:
             self._number = open_file(path)
             _all.add(self)
 
     def share(self) -> None:
-        """Waits until nobody holds the lock alone, and holds it beside others."""
+        """Wait until nobody holds the lock exclusively, and hold it shared."""
         fcntl.flock(self.fileno(), fcntl.LOCK_SH)
 
     def take(self) -> None:
-        """Waits until nobody holds the lock, and holds it alone."""
+        """Wait until nobody holds the lock, and hold it exclusively."""
         fcntl.flock(self.fileno(), fcntl.LOCK_EX)
 
     def try_take(self) -> bool:
-        """Holds the lock alone if nobody holds it, and says whether it does."""
+        """Hold the lock exclusively if nobody holds it; return True on success."""
         try:
             fcntl.flock(self.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -60,13 +60,13 @@ class Lock:
         return True
 
     def fileno(self) -> int:
-        """The open file's number, for a process that is to hold the lock as well."""
+        """Return the open file's number, for a process that is to hold the lock as well."""
         if self._number is None:
             raise ValueError(f"The lock {self.path} is closed.")
         return self._number
 
     def identity(self) -> tuple[int, int]:
-        """Which file it is, whatever its name leads to by now."""
+        """Return the file's identity, which does not depend on its name."""
         found = os.fstat(self.fileno())
         return found.st_dev, found.st_ino
 
@@ -75,7 +75,7 @@ class Lock:
         return self._number is None
 
     def close(self) -> None:
-        """Lets go; once is enough, more does no harm."""
+        """Release the lock; closing it again does no harm."""
         number, self._number = self._number, None
         if number is not None:
             os.close(number)
@@ -93,12 +93,13 @@ class Lock:
 
 
 class Share:
-    """A part in a lock that others hold too. However many parts a process has, they are one open file, which is
-    closed with the last of them.
+    """A share in a lock that others hold too.
+
+    All shares of a process are one open file, which is closed with the last of them.
     """
 
     def __init__(self, path: Path) -> None:
-        """Waits until nobody holds the lock alone, and holds it beside others."""
+        """Wait until nobody holds the lock exclusively, and hold it shared."""
         self._lock: Lock | None = None
         lock = Lock(path)
         lock.share()
@@ -109,10 +110,10 @@ class Share:
             lock.close()
 
     def close(self) -> None:
-        """Gives up this part; once is enough, more does no harm."""
+        """Give up this share; closing it again does no harm."""
         with _opening:
             lock, self._lock = self._lock, None
-            if lock is None or lock.closed:  # closed: this is a forked child's copy of its parent's part
+            if lock is None or lock.closed:  # closed: this is a forked child's copy of its parent's share
                 return
             lock.parts -= 1
             if lock.parts == 0:
@@ -124,7 +125,7 @@ class Share:
 
 
 def noted_process(path: Path) -> int | None:
-    """The process that a lock file names, if it is still the one that has the file open."""
+    """Return the process that a lock file names, if it still has the file open."""
     try:
         pid = int(path.read_text())
     except (FileNotFoundError, ValueError):
@@ -133,7 +134,7 @@ def noted_process(path: Path) -> int | None:
 
 
 def holders(path: Path) -> tuple[int, ...]:
-    """The processes that hold a lock beside others, as far as the kernel shows them to this user."""
+    """Return the processes that hold a lock shared, as far as the kernel shows them to this user."""
     try:
         number = path.stat().st_ino
         lines = Path("/proc/locks").read_text().splitlines()

@@ -1,4 +1,5 @@
-"""The server's log, `.detent/server.log`: bounded, and read for its last words when it does not come up."""
+"""The server's log, `.detent/server.log`: bounded, and the source of the error message when the server does not
+start."""
 
 import os
 import re
@@ -10,16 +11,16 @@ LIMIT_BYTES = 8 * 1024 * 1024
 
 _FATAL = re.compile(r"(?:FATAL|PANIC):\s+(.+)")
 _COMPLAINT = re.compile(r"(?:ERROR|error):\s+(.+)")
-_TO_CLIENTS = "the database system is "  # …starting up, shutting down: said to someone who came too early
+_TO_CLIENTS = "the database system is "  # …starting up, shutting down: said to a client that came too early
 
 
 def open_log(path: Path) -> int:
-    """Opens the log for the server to write at its end."""
+    """Open the log for the server to append to."""
     return open_file(path, os.O_APPEND)
 
 
 def bound(path: Path) -> None:
-    """Keeps the end of a log that has grown long as `server.log.1`, and empties it under a running server."""
+    """Keep the end of a log that has grown long as `server.log.1`, and empty the log under a running server."""
     if size_bytes(path) <= LIMIT_BYTES:
         return
     older, log = path.with_name(f"{path.name}.1"), open_log(path)
@@ -33,18 +34,18 @@ def bound(path: Path) -> None:
 
 
 def size_bytes(path: Path) -> int:
-    """How long the log is, which is where the next start begins."""
+    """Return the length of the log, which is the position where the next start begins."""
     return path.stat().st_size if path.exists() else 0
 
 
 def since(path: Path, start: int) -> str:
-    """What was said after a position."""
+    """Return the text after a position."""
     with path.open("rb") as file:
         file.seek(start)
         return file.read(LIMIT_BYTES).decode(errors="replace")
 
 
 def last_words(said: str) -> str:
-    """The last fatal message of a program, or its first complaint, or the last line at all."""
+    """Return the last fatal message of a program, or its first error, or its last line."""
     fatal = [words for words in _FATAL.findall(said) if not words.startswith(_TO_CLIENTS)]
     return (fatal[-1:] or _COMPLAINT.findall(said)[:1] or said.strip().splitlines()[-1:] or [""])[0].strip()

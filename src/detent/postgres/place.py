@@ -1,8 +1,8 @@
-"""Where a project's database lies: in `.detent`, or outside where the server's account cannot reach that.
+"""The place of a project's database: in `.detent`, or outside if the server's account cannot reach that.
 
-`.detent/place` points to a home outside, which carries `project.json`: the folder it belongs to. A
-project may be moved, with its data inside or outside; a copy of a project whose data lies outside is told
-apart by the folder's number in the file system, and refused.
+`.detent/place` points to a home outside, which contains `project.json`: the folder it belongs to. A project may be
+moved, with its data inside or outside. A copy of a project whose data lies outside is recognised by the folder's
+number in the file system, and refused.
 """
 
 import errno
@@ -25,12 +25,12 @@ PORT = 5432
 _SOCKET = f".s.PGSQL.{PORT}"
 _LONGEST_SOCKET_BYTES = 107
 _IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.EPERM)
-_SHORT_ROOT = Path("/", "tmp")  # not the user's runtime folder: that one goes when they log out
+_SHORT_ROOT = Path("/", "tmp")  # not the user's runtime folder: that one is removed at logout
 
 
 @dataclass(frozen=True)
 class Place:
-    """A project's folder, the home of its data and socket, and who serves them."""
+    """A project's folder, the home of its data and socket, and the account that serves them."""
 
     folder: Path
     home: Path
@@ -43,12 +43,12 @@ class Place:
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The server's log."""
         return self.folder / "server.log"
 
     @property
     def socket_folder(self) -> Path:
-        """Where the server listens. A short one is named by the folder's number, which stays in a move."""
+        """The folder where the server listens. A short one is named by the folder's number, which survives a move."""
         folder = self.home / "socket"
         if _can_name_socket(folder):
             return folder
@@ -58,17 +58,17 @@ class Place:
 
 
 def socket_in(folder: Path) -> Path:
-    """The socket in its folder."""
+    """Return the path of the socket in its folder."""
     return folder / _SOCKET
 
 
 def lock_path(folder: Path, name: str) -> Path:
-    """One of a project's lock files."""
+    """Return the path of one of a project's lock files."""
     return folder / "locks" / f"{name}.lock"
 
 
 def find(folder: Path) -> Place | None:
-    """The place of a project's database, if it has one. Changes nothing."""
+    """Return the place of a project's database, if it has one. Changes nothing."""
     home = _pointed_home(folder)
     if home is not None:
         _refuse_copy(folder, home)
@@ -82,7 +82,7 @@ def find(folder: Path) -> Place | None:
 
 
 def settle(folder: Path) -> Place:
-    """The place of a project's database, chosen now if it has none. Not while its server runs."""
+    """Return the place of a project's database, and choose it if it has none. Never called while its server runs."""
     home = _pointed_home(folder)
     if home is None:
         account = _account_for(folder, folder / "data")
@@ -98,7 +98,7 @@ def settle(folder: Path) -> Place:
 
 
 def private_folder(path: Path, account: Account) -> None:
-    """Makes a folder that is the account's alone, or makes sure that one found is."""
+    """Create a private folder of the account, or verify that an existing one is private."""
     try:
         path.mkdir(mode=0o700, exist_ok=True)
         number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -118,7 +118,7 @@ def private_folder(path: Path, account: Account) -> None:
 
 
 def is_private(path: Path, account: Account) -> bool:
-    """Whether it is a folder, and no link to one, that only the account may change."""
+    """True if the path is a folder, not a link to one, that only the account may change."""
     try:
         found = path.lstat()
     except OSError:
@@ -127,7 +127,7 @@ def is_private(path: Path, account: Account) -> bool:
 
 
 def _is_of_others(path: Path, account: Account) -> bool:
-    """Whether what stands in a folder's place is a link, or belongs to somebody else."""
+    """True if the path is a link, or belongs to another user."""
     found = path.lstat()
     return stat.S_ISLNK(found.st_mode) or found.st_uid not in (account.uid, os.geteuid())
 
@@ -140,8 +140,8 @@ def _account_for(folder: Path, data: Path) -> Account:
     if current.uid == 0 == Account.owning(folder).uid:
         if owner.uid != 0:
             return owner
-        _give(data, account)  # root has copied the project
-    elif owner.uid != account.uid:  # nobody gets root to serve or to hand over what is not theirs
+        _give(data, account)  # root copied the project
+    elif owner.uid != account.uid:  # root neither serves nor hands over what belongs to another user
         raise DataOfAnotherUser(data, owner.name)
     return account
 
@@ -201,7 +201,7 @@ def _write(path: Path, content: str) -> None:
 
 
 def _move(data: Path, to: Path) -> None:
-    """Brings data outside that the account cannot reach inside any more: the project was moved, or closed."""
+    """Move data outside when the account can no longer reach it inside: the project was moved, or made private."""
     try:
         data.rename(to)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Starting the programs that serve: PostgreSQL's own, the warden and the holder."""
+"""Starting the processes that serve: PostgreSQL's own, the warden and the holder."""
 
 import subprocess
 import sys
@@ -8,17 +8,17 @@ from pathlib import Path
 from detent.postgres import detach
 from detent.postgres.account import Account
 
-_PYTHON = (sys.executable, "-I", "-S")  # nothing but the interpreter: quick to start, small to keep
+_PYTHON = (sys.executable, "-I", "-S")  # only the interpreter: quick to start, small to keep
 
 
 def leave_script(script: str, arguments: Sequence[str], *, folder: Path, lock: int, output: int) -> None:
-    """Leaves one of this package's scripts running in a folder, holding a lock, whose file names it."""
+    """Leave one of this package's scripts running in a folder, holding a lock whose file names it."""
     command = (*_PYTHON, str(Path(__file__).with_name(script)), *arguments)
     _leave((str(lock), "-", "-", "same", *command), folder, lock, output)
 
 
 def leave_server(command: Sequence[str], account: Account, *, folder: Path, lock: int, output: int) -> None:
-    """Leaves PostgreSQL running under its account, with its lock."""
+    """Leave PostgreSQL running under its account, with its lock."""
     become = ("-", "-") if account.is_current else (str(account.uid), str(account.gid))
     _leave(("-", *become, "clean", *command), folder, lock, output)
 
@@ -26,7 +26,7 @@ def leave_server(command: Sequence[str], account: Account, *, folder: Path, lock
 def run(
     command: Sequence[str], account: Account, *, folder: Path, lock: int, feed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Runs one of PostgreSQL's programs to its end under the server's account, and returns what it said."""
+    """Run one of PostgreSQL's programs to its end under the server's account, and return its output."""
     own = account.is_current
     return subprocess.run(
         command,

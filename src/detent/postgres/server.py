@@ -1,4 +1,4 @@
-"""One project's PostgreSQL: whether it runs, and bringing it up from whatever state it was left in."""
+"""One project's PostgreSQL: checking that it runs, and starting it from whatever state it was left in."""
 
 import logging
 import os
@@ -27,10 +27,10 @@ logger = logging.getLogger(__name__)
 
 
 def conninfo(socket_folder: Path, account: Account) -> str:
-    """How to connect, and only to a server that runs under the account.
+    """Return the connection string, which accepts only a server that runs under the account.
 
-    What is empty keeps the environment from leading elsewhere. Accounts are told apart by name; one that has
-    none is told apart when the server is looked for.
+    Empty options keep the environment from leading elsewhere. Accounts are told apart by name; an account without
+    a name is checked when the server is looked for.
     """
     return make_conninfo(
         host=str(socket_folder),
@@ -43,7 +43,7 @@ def conninfo(socket_folder: Path, account: Account) -> str:
 
 
 def listening(place: Place) -> Path | None:
-    """The folder of the socket on which the server takes connections; nothing if it does not, or not yet."""
+    """Return the folder of the socket on which the server takes connections; None if it does not, or not yet."""
     if shutdown.postmaster(place.data) is None:
         return None
     folders = (folder for folder in _socket_folders(place) if is_private(folder, place.account))
@@ -51,7 +51,7 @@ def listening(place: Place) -> Path | None:
 
 
 def ensure(folder: Path) -> str:
-    """Brings the server up if it is not, and returns how to connect. Under `start.lock`."""
+    """Start the server if it does not run, and return the connection string. Called under `start.lock`."""
     start = _Start(folder)
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
@@ -66,7 +66,7 @@ def ensure(folder: Path) -> str:
 
 
 class _Start:
-    """A start under way: what was seen so far, and the step that it calls for."""
+    """A start under way: what was observed so far, and the next action."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -75,7 +75,7 @@ class _Start:
         self._reported = False
 
     def proceed(self) -> str | None:
-        """Returns how to connect if the server is ready; otherwise does what is to be done now."""
+        """Return the connection string if the server is ready; otherwise take the next action."""
         place = find(self._folder)
         ready = listening(place) if place else None
         if place is not None and ready is not None:
@@ -92,7 +92,7 @@ class _Start:
         return None
 
     def _look_for_socket(self, place: Place) -> None:
-        """Makes sure of the folder in which a server that is ready should be heard, and does not wait for ever."""
+        """Check the folder in which a ready server should listen, and give up after a while."""
         if not _socket_folders(place):
             return
         if os.path.lexists(place.socket_folder):
@@ -100,11 +100,12 @@ class _Start:
         if self._waited_s() > SOCKET_MAY_HIDE_S:
             raise ServerFailed(
                 f"PostgreSQL runs in {place.data}, but its socket cannot be reached any more. "
-                "Run `detent db stop`, and the command again."
+                "Run `detent db stop`, then the command again."
             )
 
     def _outlast(self, place: Place) -> None:
-        """Deals with processes of a server that is gone. Our own may not have noted its number yet."""
+        """Deal with processes of a server that is gone. A server that this start launched may not have noted its
+        number yet."""
         try:
             shutdown.outlast(place.data, self._waited_s())
         except TimeoutError as error:
@@ -114,7 +115,7 @@ class _Start:
             ) from error
 
     def _launch(self, lock: Lock) -> None:
-        """Starts PostgreSQL; nothing of an earlier one is alive. If that was our own start, it has failed."""
+        """Start PostgreSQL; nothing of an earlier server is alive. If this start launched that one, it has failed."""
         if self._log_start is not None:
             error = self._failure(self._log_start)
             if error is not None:
@@ -145,7 +146,7 @@ class _Start:
 
 
 def launch(place: Place, programs: binaries.Binaries, lock: int) -> int:
-    """Leaves PostgreSQL starting, and returns where in the log it begins to speak."""
+    """Leave PostgreSQL starting, and return the position in the log where its output begins."""
     private_folder(place.socket_folder, place.account)
     forget_dead(place)
     log.bound(place.log)
@@ -160,7 +161,7 @@ def launch(place: Place, programs: binaries.Binaries, lock: int) -> int:
 
 
 def forget_dead(place: Place) -> None:
-    """Removes a dead server's notes, which name a process that may be someone else's by now."""
+    """Remove a dead server's notes, which name a process number that another process may have by now."""
     sock = socket_in(place.socket_folder)
     for path in (place.data / "postmaster.pid", sock, sock.with_name(f"{sock.name}.lock")):
         try:
@@ -170,10 +171,10 @@ def forget_dead(place: Place) -> None:
 
 
 def _socket_folders(place: Place) -> tuple[Path, ...]:
-    """Where a server that has noted that it is ready may listen; the notes may be a dead one's.
+    """Return the folders where a server that has noted that it is ready may listen; the notes may be a dead one's.
 
-    The second folder is the one that it noted, from before the project moved. It is believed only as far as one
-    may look at it: the server's account could note any folder of the machine.
+    The second folder is the one in its notes, from before the project moved. It is trusted only if it is private
+    to the account: the server's account could note any folder of the machine.
     """
     try:
         lines = (place.data / "postmaster.pid").read_text(errors="surrogateescape").splitlines()
@@ -184,7 +185,7 @@ def _socket_folders(place: Place) -> tuple[Path, ...]:
 
 
 def _answers(folder: Path, account: Account) -> bool:
-    """Whether a server of the account takes a connection and speaks; processes left by a killed one keep its
+    """True if a server of the account takes a connection and answers; processes left by a killed server keep its
     socket open."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -199,6 +200,6 @@ def _answers(folder: Path, account: Account) -> bool:
 
 
 def _account_of_peer(client: socket.socket) -> int:
-    """The number of the user who listens at the other end."""
+    """Return the number of the user who listens at the other end."""
     _, uid, _ = struct.unpack("3i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return int(uid)

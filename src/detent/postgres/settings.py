@@ -1,7 +1,7 @@
-"""What PostgreSQL is told at each start, fitted to the machine, so that an upgrade of Detent brings its
-settings.
+"""PostgreSQL's settings, passed at each start and fitted to the machine, so that an upgrade of Detent brings its
+own.
 
-`fsync`, `synchronous_commit` and `full_page_writes` keep their default, on: what is committed is on disk.
+`fsync`, `synchronous_commit` and `full_page_writes` keep their default, on: committed data is on disk.
 """
 
 import contextlib
@@ -16,21 +16,21 @@ _GIB = 1024 * _MIB
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
-    """The memory that the server may count on: the machine's, or less where a control group sets a limit."""
+    """Return the memory available to the server: the machine's, or less if a control group sets a limit."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     lines = own.read_text().splitlines() if own.exists() else []
     return min([machine, *(limit for line in lines for limit in _limits(groups, line))])
 
 
 def for_machine(memory: int, shared_memory: int) -> dict[str, str]:
-    """Settings for a machine with that much memory, and that much room for shared memory, in bytes."""
+    """Return the settings for a machine with this much memory and room for shared memory, in bytes."""
     buffers = _between(32 * _MIB, memory // 4, 2 * _GIB)
     return {
         "shared_buffers": _kib(buffers),
         "effective_cache_size": _kib(max(memory // 2, buffers)),
         "work_mem": _kib(_between(4 * _MIB, memory // 512, 32 * _MIB)),
         "maintenance_work_mem": _kib(_between(32 * _MIB, memory // 16, _GIB)),
-        # In a container `/dev/shm` is often 64 MB, which an index built in parallel outgrows.
+        # In a container `/dev/shm` is often 64 MB, too little for a parallel index build.
         "dynamic_shared_memory_type": "posix" if shared_memory >= _GIB else "mmap",
     }
 
@@ -65,7 +65,7 @@ FIXED = {
 
 
 def arguments(socket_folder: Path) -> list[str]:
-    """The settings as arguments of `postgres`."""
+    """Return the settings as arguments of `postgres`."""
     quoted = str(socket_folder).replace('"', '""')
     chosen = FIXED | for_machine(memory_bytes(), _shared_memory_bytes())
     chosen["unix_socket_directories"] = f'"{quoted}"'
@@ -73,7 +73,7 @@ def arguments(socket_folder: Path) -> list[str]:
 
 
 def _limits(groups: Path, line: str) -> Iterator[int]:
-    """The limits of the control group on a line of `/proc/self/cgroup`, and of all groups around it."""
+    """Yield the limits of the control group on a line of `/proc/self/cgroup`, and of all groups around it."""
     _, controllers, path = line.split(":", 2)
     if controllers not in ("", "memory"):
         return
@@ -81,7 +81,7 @@ def _limits(groups: Path, line: str) -> Iterator[int]:
     group = root / path.lstrip("/")
     for folder in (group, *group.parents):
         if folder.is_relative_to(root):
-            with contextlib.suppress(OSError, ValueError):  # no limit is kept there, or it says `max`
+            with contextlib.suppress(OSError, ValueError):  # no limit is set there, or it is `max`
                 yield int((folder / name).read_text())
 
 

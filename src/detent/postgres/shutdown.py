@@ -1,11 +1,10 @@
 """The warden: stops the server when its last user has left. Run as a script, in the `.detent` folder.
 
-It waits in one `flock` call, at no cost, until nobody shares `users.lock`. Whoever arrives after that waits
-for the warden, and then starts the server again. It was given `warden.lock` already held, and lets go of
-that first, so that an arrival sees that it has to start another warden.
+It waits in one `flock` call, at no cost, until nobody shares `users.lock`. A user that arrives after that waits
+for the warden, and then starts the server again. The warden is started with `warden.lock` already held, and
+releases it first, so that a new user sees that it has to start another warden.
 
-Only what a bare interpreter has is imported, and paths are relative, so that a project may move while it
-runs.
+It imports only what a bare interpreter has, and its paths are relative, so that a project may move while it runs.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ _PAUSE_S = 0.02
 
 
 def postmaster(data: Path) -> int | None:
-    """The process serving a data folder. A number that now belongs to another process does not count."""
+    """Return the process serving a data folder. A number that now belongs to another process does not count."""
     try:
         with (data / "postmaster.pid").open(errors="replace") as file:
             pid = int(file.readline())
@@ -32,7 +31,7 @@ def postmaster(data: Path) -> int | None:
 
 
 def lives_in(pid: int, data: Path) -> bool:
-    """Whether a process works in that data folder, as every process of its server does."""
+    """True if a process works in that data folder, as every process of its server does."""
     try:
         return data.samefile(f"/proc/{pid}/cwd")
     except OSError:
@@ -40,11 +39,11 @@ def lives_in(pid: int, data: Path) -> bool:
 
 
 def shut_down(data: Path, lock: int) -> bool:
-    """Ends the server at once but in order, waits for all its processes, and then holds `server.lock`.
+    """End the server at once but in order, wait for all its processes, and then hold `server.lock`.
 
     Processes that a killed server left behind end by themselves as soon as they notice. One that does not is
-    killed: nothing it does can be answered, and recovery deals with it as with a power cut. False if there
-    was nothing to end.
+    killed: nothing it does can be answered, and recovery treats it like a power cut. False if there was nothing to
+    end.
     """
     told, without_server = None, time.monotonic()
     while (pid := postmaster(data)) is not None or not _take(lock):
@@ -61,7 +60,7 @@ def shut_down(data: Path, lock: int) -> bool:
 
 
 def outlast(data: Path, waited_s: float) -> None:
-    """Deals with what a killed server left behind, after so long: nothing at first, and then kills it."""
+    """Deal with the remains of a killed server: wait at first, and kill them after this long."""
     if waited_s > ORPHANS_MAY_STAY_S:
         kill_all_in(data)
     if waited_s > ORPHANS_MAY_STAY_S + KILLED_MAY_STAY_S:
@@ -69,7 +68,7 @@ def outlast(data: Path, waited_s: float) -> None:
 
 
 def kill_all_in(data: Path) -> None:
-    """Kills every process that works in a data folder."""
+    """Kill every process that works in a data folder."""
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and lives_in(int(process.name), data):
             with contextlib.suppress(ProcessLookupError):
@@ -77,7 +76,7 @@ def kill_all_in(data: Path) -> None:
 
 
 def main(short_socket_folder: str, own_lock: str) -> None:
-    """Waits for the last user to leave, and stops the server."""
+    """Wait for the last user to leave, and stop the server."""
     users, start, server = (os.open(f"locks/{name}.lock", os.O_RDWR) for name in ("users", "start", "server"))
     fcntl.flock(users, fcntl.LOCK_EX)
     fcntl.flock(start, fcntl.LOCK_EX)
