@@ -1,11 +1,12 @@
-"""What the user has decided, and where each decision was made.
+"""The user's configuration, and the place where each value was set.
 
-A setting is declared once, in `settings` or `embedding`: its name, type, default, unit, range and one sentence.
-A value is given in `detent.toml`, in the environment or by a flag, in rising precedence; `loading` reads the three
+A setting is declared once, in `settings` or `embedding`: its name, type, default, unit, range and one sentence. A
+value is given in `detent.toml`, in the environment or by a flag, in rising precedence; `loading` reads the three
 and keeps beside each value the place that it came from. Within the file, a stage's settings win over the worker's,
-and over what its handler declares. What is not understood is refused with that place and
-the nearest known name: a misspelt setting never passes for a default. Nothing here opens a database, imports
-a user's module or writes a file.
+and over its handler's declarations. Anything unknown is refused with its place and the nearest known name: a
+misspelt setting never passes for a default.
+
+Nothing here opens a database, imports a user's module or writes a file.
 """
 
 from detent.configuration.embedding import EmbeddingSettings

@@ -1,4 +1,4 @@
-"""The settings of `[embedding]`: which provider turns texts into vectors, and which texts."""
+"""The settings of `[embedding]`: the provider of vectors, and the texts that get one."""
 
 from dataclasses import dataclass
 
@@ -7,26 +7,26 @@ from detent.configuration.setting import setting
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingSettings:
-    """Who turns texts into vectors, how, and which texts are left out.
+    """The provider of vectors, its options, and the texts that are left out.
 
-    None is the provider's own choice; for `token_budget` it is no limit.
+    None means the provider's own choice; for `token_budget` it means no limit.
     """
 
     provider: str = setting(
-        "Who turns texts into vectors. Without another choice it is wordllama, which works offline.",
+        "Provider of vectors. The default, wordllama, works offline.",
         "wordllama",
         pattern=r"[A-Za-z0-9][\w.-]*",
         form="a name: wordllama, sentence-transformers, openai or your own",
     )
     model: str | None = setting(
-        "The provider's model; unset takes its default.",
+        "The provider's model; unset uses its default.",
         None,
         pattern=r"\S(.*\S)?",
         form="the name of a model that the provider knows",
         example='"text-embedding-3-small"',
     )
     dimensions: int | None = setting(
-        "How many numbers a vector has; unset takes what the model gives.",
+        "Number of dimensions of a vector; unset uses the model's own.",
         None,
         unit="dimensions",
         at_least=1,
@@ -34,7 +34,7 @@ class EmbeddingSettings:
         example="256",
     )
     batch_size: int | None = setting(
-        "How many texts the provider is given at a time; unset lets it choose.",
+        "Number of texts per call of the provider; unset lets it choose.",
         None,
         unit="texts",
         at_least=1,
@@ -43,39 +43,39 @@ class EmbeddingSettings:
         option="--embedding-batch-size",
     )
     device: str = setting(
-        "Where sentence-transformers computes; auto takes a GPU if there is one.",
+        "Device for sentence-transformers; auto uses a GPU if there is one.",
         "auto",
         pattern=r"auto|cpu|mps|cuda(:\d+)?",
         form="one of auto, cpu, mps, cuda, or cuda:1 and so on",
     )
     base_url: str = setting(
-        "Where the provider openai finds its service; any that speaks OpenAI's protocol will do.",
+        "Address of the service for the provider openai; any that speaks OpenAI's protocol works.",
         "https://api.openai.com/v1",
         pattern=r"https?://[^\s@?#]+",
         form="an http:// or https:// address without a password or query",
         quoted=False,
     )
     api_key_env: str = setting(
-        "The environment variable that holds the key to that service; empty if it needs none.",
+        "Environment variable that holds the key to that service; empty if it needs none.",
         "OPENAI_API_KEY",
         pattern=r"([A-Z][A-Z0-9_]*)?",
         form="a variable's name in capitals, not the key itself",
         quoted=False,
     )
     max_tokens_per_text: int = setting(
-        "How much of a text is sent to that service; what is longer is cut. Estimated, 3 bytes for a token.",
+        "Length of a text sent to that service; longer texts are cut. Estimated, 3 bytes per token.",
         8_000,
         unit="tokens",
         at_least=16,
     )
     max_tokens_per_request: int = setting(
-        "How much one request to that service holds, unless a single text is longer. Estimated likewise.",
+        "Size of one request to that service, unless a single text is longer. Estimated, 3 bytes per token.",
         100_000,
         unit="tokens",
         at_least=16,
     )
     token_budget: int | None = setting(
-        "How many tokens that service may be sent before embedding stops; unset sets no limit.",
+        "Tokens that may be sent to that service before embedding stops; unset sets no limit.",
         None,
         unit="tokens",
         at_least=1,

@@ -1,4 +1,4 @@
-"""Values given in the environment, as `DETENT_SECTION_KEY`."""
+"""Values from the environment, as `DETENT_SECTION_KEY`."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from detent.errors import UnknownSetting
 
 PREFIX = "DETENT_"
 
-# Variables with that prefix which are not settings, and what they are.
+# Variables with that prefix which are not settings, and their purpose.
 NOT_SETTINGS = {
     "DETENT_SAMPLES": "the folder of recorded responses that the conformance tests read",
     "DETENT_SERVER_HOME": "where root's embedded servers keep their data, instead of /var/lib/detent",
@@ -21,7 +21,7 @@ _BY_VARIABLE = {each.environment: each for each in SETTINGS.values()}
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[KeyPath, Given]:
-    """What the variables say; an empty one counts as not set."""
+    """Return the values of the variables; an empty variable counts as not set."""
     given = {}
     for variable, text in environment.items():
         if not _claims_to_be_a_setting(variable):
@@ -43,10 +43,10 @@ def _claims_to_be_a_setting(variable: str) -> bool:
 def _unknown(variable: str) -> str:
     unknown = f"environment {variable}: there is no such setting."
     if variable.startswith("DETENT_STAGE_"):
-        return f"{unknown} What a stage overrides is given in detent.toml, under [stage.NAME]."
+        return f"{unknown} Override a stage in detent.toml, under [stage.NAME]."
     names = {key.upper(): each for key, each in by_key().items()}
     names |= {each.environment.removeprefix(PREFIX): each for each in SETTINGS.values()}
     meant = nearest(variable.removeprefix(PREFIX), names)
     if meant:
         return f"{unknown} Did you mean {meant.environment}?"
-    return f"{unknown} Unset it; names that begin with {PREFIX} are kept for settings."
+    return f"{unknown} Unset it; names that begin with {PREFIX} are reserved for settings."

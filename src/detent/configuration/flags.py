@@ -1,4 +1,4 @@
-"""Values given on the command line, which arrive by the full name of their setting."""
+"""Values from the command line, given under the full name of their setting."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from detent.errors import UnknownSetting
 
 
 def from_flags(flags: Mapping[str, object]) -> dict[KeyPath, Given]:
-    """What the flags say; None and the empty tuple are how click says that a flag was not used."""
+    """Return the values of the flags; None and the empty tuple are click's values of a flag that was not used."""
     given = {}
     for name, value in flags.items():
         if name not in SETTINGS:

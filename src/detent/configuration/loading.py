@@ -1,4 +1,4 @@
-"""Puts together the three places where a value may be given, each over the one before."""
+"""Combines the three places where a value may be given, each over the one before."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ def load(
     environment: Mapping[str, str] = os.environ,
     flags: Mapping[str, object] | None = None,
 ) -> Configuration:
-    """The values in force: flags over the environment over `detent.toml` over the defaults.
+    """Return the values in force: flags over the environment over `detent.toml` over the defaults.
 
     Flags come by full name, `{"worker.lease_seconds": "60"}`, typed or as text. Raises InvalidConfiguration.
     """
@@ -75,7 +75,7 @@ def _origin(configuration: Configuration, stage: str) -> str:
 
 
 def _check_retry(configuration: Configuration) -> None:
-    """The one rule that spans two settings, which may have been given in two places."""
+    """Check the one rule that spans two settings, which may come from two places."""
     retry = configuration.retry
     if retry.ceiling_seconds < retry.base_seconds:
         ceiling = configuration.origins.get("retry.ceiling_seconds", DEFAULT)

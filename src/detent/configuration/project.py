@@ -1,4 +1,4 @@
-"""The folder that a user works in, found the way git finds its own."""
+"""The user's project folder, found the way git finds its own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +12,12 @@ class Project:
 
     @property
     def folder(self) -> Path:
-        """Where Detent keeps its own database and logs."""
+        """The folder of Detent's own database and logs."""
         return self.root / ".detent"
 
     @property
     def file(self) -> Path:
-        """The user's settings; the file need not exist."""
+        """The user's settings file; it need not exist."""
         return self.root / "detent.toml"
 
     @property
@@ -26,9 +26,10 @@ class Project:
 
 
 def find_project(start: Path | None = None) -> Project | None:
-    """The project that `start` (the working directory) lies in: the nearest folder upward that is one.
+    """Return the project that contains `start` (default: the working directory): the nearest enclosing project
+    folder.
 
-    The search ends at a folder that may not be read, as it does at the root of the file system.
+    The search ends at an unreadable folder, as it does at the root of the file system.
     """
     try:
         here = (start or Path.cwd()).resolve()

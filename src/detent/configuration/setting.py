@@ -1,4 +1,4 @@
-"""What is known about one setting, how it is declared, and how its value in force is explained."""
+"""The declaration of a setting, and the explanation of its value in force."""
 
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -8,9 +8,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known about one setting. A number lies in its range, a text matches its pattern as a whole.
+    """The declaration of one setting.
 
-    `quoted` is False where an error must not repeat a wrong value, because it may be a secret in the wrong place.
+    A number lies in its range; a text matches its pattern as a whole. `quoted` is False where an error must not
+    repeat a wrong value, because it may be a secret in the wrong place.
     """
 
     description: str
@@ -52,7 +53,7 @@ class Setting:
 
     @property
     def expectation(self) -> str:
-        """What a value must be, to follow the words "must be"."""
+        """The expected value, phrased to follow the words "must be"."""
         if self.form:
             return self.form
         kind = ("a whole number" if self.type is int else "a number") + f" of {self.unit}"

@@ -1,4 +1,4 @@
-"""Every setting, declared once, and the typed object that holds the values in force."""
+"""All settings, declared once, and the typed object that holds the values in force."""
 
 import json
 import re
@@ -16,57 +16,57 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerSettings:
-    """How `detent work` claims items and works on them."""
+    """Settings of `detent work`: claiming items and working on them."""
 
     processes: int | None = setting(
-        "How many worker processes are started; unset: one, or up to four where there is much to compute.",
+        "Number of worker processes; unset starts one, or up to four if there is much to compute.",
         None,
         unit="processes",
         at_least=1,
         example="2",
     )
     lease_seconds: float = setting(
-        "How long a claim holds after its last renewal, before other workers may take its items.",
+        "Time that a lease lasts after its last renewal; then other workers may claim its items.",
         300.0,
         unit="seconds",
         at_least=5,
         at_most=86_400,
     )
     poll_seconds: float = setting(
-        "How long an idle worker waits before it looks for work again.",
+        "Pause of an idle worker before it looks for work again.",
         2.0,
         unit="seconds",
         at_least=0.05,
         at_most=3_600,
     )
     grace_seconds: float = setting(
-        "How long a worker that was asked to stop may finish what it has begun.",
+        "Time that a stopping worker has to finish the work it has begun.",
         30.0,
         unit="seconds",
         at_least=0,
     )
     batch_size: int = setting(
-        "How many items one claim takes at most, and one call of a handler that takes batches.",
+        "Most items per claim, and per call of a handler that takes batches.",
         100,
         unit="items",
         at_least=1,
         at_most=10_000,
     )
     concurrency: int = setting(
-        "How many calls of a stage's handler one process makes at the same time.",
+        "Concurrent calls of a stage's handler in one process.",
         8,
         unit="calls",
         at_least=1,
         at_most=1_000,
     )
     time_limit_seconds: float = setting(
-        "How long a handler may take before it is stopped and the attempt counts as failed.",
+        "Time that a handler may take; then it is stopped and the attempt counts as failed.",
         300.0,
         unit="seconds",
         above=0,
     )
     max_attempts: int = setting(
-        "How often an item is tried before it is marked as failed.",
+        "Attempts per item before it is marked as failed.",
         3,
         unit="attempts",
         at_least=1,
@@ -76,7 +76,7 @@ class WorkerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class StageSettings:
-    """What one stage does otherwise than the worker's settings say; None where it does the same."""
+    """One stage's overrides of the worker's settings; None means no override."""
 
     batch_size: int | None = None
     concurrency: int | None = None
@@ -86,17 +86,17 @@ class StageSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class RetrySettings:
-    """How long an item waits after a transient error."""
+    """Backoff after a transient error."""
 
     base_seconds: float = setting(
-        "How long the first retry waits; each one after it waits twice as long as the one before.",
+        "Wait before the first retry; each further wait is twice as long.",
         2.0,
         unit="seconds",
         at_least=0,
         option="--retry-base-seconds",
     )
     ceiling_seconds: float = setting(
-        "The longest wait between two attempts.",
+        "Longest wait between two attempts.",
         3_600.0,
         unit="seconds",
         at_least=0,
@@ -106,10 +106,10 @@ class RetrySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalSettings:
-    """How long the log of moves is kept."""
+    """Retention of the journal."""
 
     retention_days: int | None = setting(
-        "How long moves stay in the journal; unset keeps them for ever.",
+        "Time that moves stay in the journal; unset keeps them for ever.",
         None,
         unit="days",
         at_least=1,
@@ -120,7 +120,7 @@ class JournalSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class HandlerSettings:
-    """Where the user's own code is found."""
+    """The user's own code."""
 
     modules: tuple[str, ...] = setting(
         "Python modules to import that declare sources, lifecycles and handlers.",
@@ -132,22 +132,22 @@ class HandlerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class WikiDefaults:
-    """What wikis are told, where their source does not say it."""
+    """Defaults of wiki sources, for values that a source does not set."""
 
     contact: str | None = setting(
-        "Who asks, which Wikimedia's wikis want to know. A wiki keeps it when it is added.",
+        "Contact that is sent to wikis, as Wikimedia asks. It is stored with a wiki when the wiki is added.",
         None,
         pattern=r"\S(.*\S)?",
-        form="your e-mail address, or that of a page about you",
+        form="your e-mail address, or the address of a page about you",
         example='"you@example.org"',
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """All values in force, and for those that are not defaults the place where each was given.
+    """All values in force, and the place of each that is not a default.
 
-    `insisted` names those that were given in the environment or by a flag.
+    `insisted` names the values from the environment and from flags.
     """
 
     database: str | None = setting(
@@ -170,10 +170,10 @@ class Configuration:
     insisted: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     def stage(self, *names: str, declared: StageSettings) -> WorkerSettings:
-        """What holds for a stage that goes by these names, the nearest first.
+        """Return the settings of a stage that goes by these names, the nearest first.
 
-        What its handler has `declared` wins over [worker], [stage] over that, and what somebody insists on, in the
-        environment or by a flag, over all.
+        The handler's `declared` settings win over [worker], [stage] wins over those, and values from the
+        environment or a flag win over all.
         """
         own = next((self.stages[name] for name in names if name in self.stages), StageSettings())
         given = {key: getattr(own, key) or getattr(declared, key) for key in STAGE_SETTINGS}
@@ -182,7 +182,7 @@ class Configuration:
         )
 
     def explain(self) -> list[Explained]:
-        """Every value in force: all settings as declared, then what the stages override."""
+        """Return every value in force: all settings as declared, then the stages' overrides."""
         explained = []
         for known in SETTINGS.values():
             holder = getattr(self, known.section) if known.section else self
@@ -212,12 +212,12 @@ class Configuration:
 
 
 def dotted(path: tuple[str, ...]) -> str:
-    """A key's full name as TOML would write it: `worker.processes`, `stage."node.parsing".batch_size`."""
+    """Return a key's full name as TOML writes it: `worker.processes`, `stage."node.parsing".batch_size`."""
     return ".".join(part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else json.dumps(part) for part in path)
 
 
 def by_key() -> dict[str, Setting]:
-    """The settings by their keys alone; of two with the same key, the one that is declared first."""
+    """Map the settings by key alone; of two with the same key, the first one declared counts."""
     return {each.key: each for each in reversed(list(SETTINGS.values()))}
 
 

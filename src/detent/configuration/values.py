@@ -1,4 +1,4 @@
-"""From what was written to a value of the right type and range, or an error that says what to write."""
+"""Conversion of written text into a value of the right type and range, or into an error that says what to write."""
 
 import difflib
 import json
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Given:
-    """A value that someone chose, and the place where they did."""
+    """A chosen value, and the place where it was set."""
 
     value: Value
     origin: str
 
 
 def from_text(setting: Setting, text: str) -> object:
-    """What a variable or a flag means by its text; the text itself if it is not of the setting's type."""
+    """Convert the text of a variable or flag; text that is not of the setting's type is returned as it is."""
     if setting.type is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     if setting.type is str:
@@ -37,7 +37,7 @@ def from_text(setting: Setting, text: str) -> object:
 
 
 def checked(setting: Setting, value: object, name: str, where: str) -> Value:
-    """The value, typed, or InvalidSetting naming the setting, the place and what is expected."""
+    """Return the typed value, or raise InvalidSetting naming the setting, the place and the expected value."""
     typed = _typed(setting, value)
     if typed is None or not _allowed(setting, typed):
         hidden = setting.secret or not setting.quoted
@@ -47,7 +47,7 @@ def checked(setting: Setting, value: object, name: str, where: str) -> Value:
 
 
 def nearest(word: str, known: Mapping[str, T]) -> T | None:
-    """What is known under the name most like `word`, if one is like it at all."""
+    """Return the entry whose name is most like `word`, or None if none is similar."""
     alike = difflib.get_close_matches(word, known, n=1)
     return known[alike[0]] if alike else None
 
@@ -90,7 +90,7 @@ def _allowed(setting: Setting, value: Value) -> bool:
 
 
 def _shown(value: object) -> str:
-    """The value as TOML would write it, cut where it is long."""
+    """Format the value as TOML, shortened if it is long."""
     if isinstance(value, dict):
         return "a table"
     text = json.dumps(list(value) if isinstance(value, tuple) else value, default=str, ensure_ascii=False)
