@@ -1,4 +1,4 @@
-"""What a search gives back."""
+"""The results of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes between the parts of a search: what is asked, and what is found for it."""
+"""Values that pass between the parts of a search: the question, and the results."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ Ranking = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Inquiry:
-    """What is asked for, where, and what is to be told with the answer. `met`: all that is there has the phrases of
-    the query, and nothing that it excludes."""
+    """A search's question, its scope, and the notes for the answer.
+
+    `met`: everything in scope has the phrases of the query, and nothing that it excludes.
+    """
 
     query: Query
     limit: int
@@ -26,11 +28,11 @@ class Inquiry:
 
 
 class Found(NamedTuple):
-    """What was found, best first, and whether there is no more of it."""
+    """Results, best first, and True if there are no more."""
 
     fused: list[Fused]
     exhausted: bool
 
 
 Ask = Callable[[int], Awaitable[Found]]
-"""Asks for so many of the best."""
+"""Returns the best results, up to this number."""

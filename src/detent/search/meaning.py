@@ -1,4 +1,4 @@
-"""One inquiry by meaning: what is nearest to a vector, of what meets the filters and the query."""
+"""One inquiry by meaning: the texts nearest to a vector that meet the filters and the query."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from detent.store.vectors.models import Model
 
 DEEP = 6400
-"""Where too few of so many of the nearest meet a wide filter, all that meets it is named after all."""
+"""Depth up to which the nearest are checked against a wide filter; beyond it, everything that meets the filter is
+listed."""
 MOST_JUDGED = 10_000
-"""How many of the nearest are compared with phrases and exclusions; more than is deep."""
+"""Largest number of nearest texts that are compared with phrases and exclusions; more than `DEEP`."""
 
 NO_VECTORS = "Nothing that was asked for has a vector, so nothing was found by meaning."
 
 
 class Meaning:
-    """Finds what is nearest, for one search. Each text is judged once, however often more is asked for."""
+    """Finds the nearest texts for one search. Each text is judged once, however often more are asked for."""
 
     def __init__(self, store: Store, inquiry: Inquiry, model: Model, vector: np.ndarray) -> None:
         self._store = store
@@ -36,8 +37,10 @@ class Meaning:
         self._passed: set[int] = set()
 
     async def nearest(self, depth: int) -> Ranking:
-        """So many of the nearest that meet the filters and the query. There are fewer only if these are all, or a note
-        says otherwise."""
+        """Return up to `depth` of the nearest texts that meet the filters and the query.
+
+        There are fewer only if these are all, or if a note says otherwise.
+        """
         asked = depth
         while True:
             ranking = await self._ask(asked)
@@ -63,7 +66,8 @@ class Meaning:
         return [(hit.item_id, float(hit.similarity)) for hit in found.hits]
 
     async def _meeting(self, ranking: Ranking) -> Ranking:
-        """What of a ranking meets a filter that names nothing, and the query's phrases and exclusions."""
+        """Keep the entries of a ranking that meet a filter that lists nothing, and the query's phrases and
+        exclusions."""
         if not (self._scope.wide or self._conditional):
             return ranking
         unknown = {number for number, _ in ranking} - self._judged
@@ -94,5 +98,5 @@ class Meaning:
 
 
 def _deeper(asked: int, kept: int, depth: int) -> int:
-    """How many to ask for next: enough, if as large a part of them is kept as of these, and some more."""
+    """Return the next depth to ask for: enough if the same part of the results is kept again, and some more."""
     return max(2 * asked, min(asked * depth * 5 // (4 * max(kept, 1)), 16 * asked))

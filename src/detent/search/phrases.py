@@ -1,7 +1,7 @@
-"""What has a query's phrases, found once for all parts of a search.
+"""The texts that have a query's phrases, found once for all parts of a search.
 
-A rare phrase may be far from what the query means: the index of words knows what has it, and to go there by way of
-the nearest would be to read most of the texts.
+A rare phrase may be far from the meaning of the query. The text index knows the texts that have it; finding them
+through the nearest vectors would mean reading most of the texts.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 log = logging.getLogger("detent.search")
 
 MOST_HAVING = 2000
-"""Where fewer have the phrases of the query, only those are searched."""
+"""If fewer texts than this have the phrases of the query, only those are searched."""
 
 
 class Narrowed(NamedTuple):
-    """An inquiry, as it is asked by words and by meaning."""
+    """An inquiry, as asked of the text index and of the vectors."""
 
     by_words: Inquiry
     by_meaning: Inquiry
 
 
 async def narrow(store: Store, inquiry: Inquiry, *, both: bool) -> Narrowed:
-    """The inquiry, among those alone that have the phrases; as it is if there are none, or too many have them. If it is
-    not known of all texts whether they have them, only meaning is asked among those, and if words are asked too.
+    """Narrow the inquiry to the texts that have the phrases; leave it alone if there are no phrases, or too many
+    texts.
 
-    Phrases and exclusions that cannot be heeded are noted.
+    If it is not known for all texts whether they have the phrases, only the search by meaning is narrowed, and
+    only if words are searched too. Phrases and exclusions that cannot be used are noted.
     """
     query = inquiry.query
     if query.phrases or query.excluded:
@@ -61,6 +62,6 @@ async def _having(store: Store, inquiry: Inquiry) -> TextHits | None:
         )
     except DatabaseAway:
         raise
-    except Exception:  # without that index it takes longer, and is found all the same
+    except Exception:  # without that index it takes longer, but still finds everything
         log.debug("The index of words could not tell what has the phrases.", exc_info=True)
         return None

@@ -1,4 +1,4 @@
-"""The providers that queries are embedded by, each opened when it is first needed."""
+"""The providers that embed queries, each opened when it is first needed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 
 class Providers:
-    """The one that the settings name, and those of models that are searched while that one's is being filled."""
+    """The provider in the settings, and those of older models that are searched until its model is filled."""
 
     def __init__(self, settings: EmbeddingSettings) -> None:
         self._settings = settings
         self._own: Provider | None = None
         self._others: dict[tuple[str, str], Provider] = {}
         self._opening = Lock()
-        """Searches ask from several threads."""
+        """Lock, because searches ask from several threads."""
 
     def of(self, model: Model) -> Provider:
-        """The provider of a model's vectors, as it was when they were made: the settings are those of the next run."""
+        """Return the provider of a model's vectors, as it was when they were made: the settings apply to the next
+        run."""
         with self._opening:
             own = self._opened_own(model)
             if own is not None and (own.name, own.model) == (model.provider, model.name):
@@ -40,8 +41,7 @@ class Providers:
                 provider.close()
 
     def _opened_own(self, model: Model) -> Provider | None:
-        """The one that the settings name, if it may be the model's and can be opened: it may need a key or a package
-        that is not there yet."""
+        """Return the provider in the settings, if it matches the model and opens: it may lack a key or a package."""
         known = is_registered(model.provider)
         if self._own is None and (model.provider == self._settings.provider or not known):
             try:
@@ -59,7 +59,8 @@ class Providers:
 
 
 def _as_made(settings: EmbeddingSettings, model: Model) -> EmbeddingSettings:
-    """The settings by which a model's vectors were made. If its dimensions were chosen, its name ends with them."""
+    """Return the settings by which a model's vectors were made. If its dimensions were chosen, its name ends with
+    them."""
     name, sign, size = model.name.rpartition("@")
     if sign and size == str(model.dimensions):
         return replace(settings, provider=model.provider, model=name, dimensions=model.dimensions)

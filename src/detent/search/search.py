@@ -33,16 +33,16 @@ log = logging.getLogger("detent.search")
 
 MODES = ("hybrid", "text", "semantic", "graph")
 DEPTH = 60
-"""How many passages each part is asked for, at first."""
+"""Number of passages that each part is asked for at first."""
 DEEPEST = 6400
 MOST = 1000
 MOST_TITLED, MOST_CHECKED = 20, 1000
-"""How many that are called exactly what was typed come first, and are looked at for that."""
+"""Number of exact title matches that come first, and of candidates checked for one."""
 TITLE = 100.0
-"""How much more it counts to be called exactly what was typed: more than all else."""
+"""Bonus of an exact title match: more than everything else together."""
 WORDS = 5.0
-"""How much more words count than meaning where a text has all words of the query; where the best has less of it, as
-much less."""
+"""Weight of words over meaning for a text that has all words of the query; proportionally less if the best text
+has fewer."""
 
 
 class Search:
@@ -68,11 +68,11 @@ class Search:
         weights: tuple[float, float] = (0.7, 0.3),
         marks: tuple[str, str] = ("", ""),
     ) -> Answer:
-        """The best results for free text.
+        """Return the best results for free text. `mode` is one of MODES.
 
-        `mode` is one of MODES. In `graph` the score is the first of `weights` times the similarity, plus the second
-        divided by the number of steps from the nearest of the items `around` and one. `grouped`: of the passages of
-        one article or file the best stands for all. `marks` are put around what matches in a snippet.
+        In `graph`, the score is the first of `weights` times the similarity, plus the second divided by one more
+        than the number of steps from the nearest of the items `around`. `grouped`: the best passage of an article
+        or file stands for all its passages. `marks` surround the matches in a snippet.
         """
         if mode not in MODES:
             raise UnknownName(f"There is no mode {mode!r}. There are {', '.join(MODES)}.")
@@ -96,7 +96,7 @@ class Search:
     async def similar(
         self, item: int, *, limit: int = 10, filters: Filters | None = None, grouped: bool = True
     ) -> Answer:
-        """What is nearest in meaning to an item that is there; itself and what belongs to it left out."""
+        """Return what is nearest in meaning to an existing item, without the item itself and what belongs to it."""
         limit = max(1, min(limit, MOST))
         model = await self._store.vectors.current()
         vector = await self._vector_of(item, model) if model else None
@@ -110,7 +110,7 @@ class Search:
         return await self._answer(hits, filters, inquiry.notes)
 
     async def suggest(self, prefix: str, *, limit: int = 10, filters: Filters | None = None) -> list[Suggestion]:
-        """Titles that begin with what was typed, each once; those of passages come last."""
+        """Return titles that begin with the typed text, each once; titles of passages come last."""
         wanted = filters or Filters()
         kinds = await self._store.kinds.chosen(wanted.sources, wanted.labels)
         typed = prefix.replace("\x00", "").encode("utf-8", errors="ignore").decode().strip()
@@ -122,10 +122,10 @@ class Search:
         return [Suggestion(row.title, row.key, by_id[row.kind_id].source, by_id[row.kind_id].label) for row in rows]
 
     async def text_ranking(self, inquiry: Inquiry, depth: int) -> tuple[Ranking, float]:
-        """The best by words, and how much of the query the best of them has, from 0 to 1."""
+        """Return the best texts by words, and how much of the query the best of them has, from 0 to 1."""
         scope = inquiry.scope
         check = scope.check if scope.wide else None
-        exact = max(2 * inquiry.limit, depth // 5)  # what comes after those hardly counts
+        exact = max(2 * inquiry.limit, depth // 5)  # texts beyond these hardly count
         found = await self._store.texts.search(
             inquiry.query, limit=depth, exact=exact, kinds=scope.kinds, allowed=scope.allowed, check=check
         )
@@ -134,7 +134,7 @@ class Search:
         return [(hit.item_id, hit.score) for hit in found.hits], covered
 
     async def titled(self, inquiry: Inquiry) -> Ranking:
-        """What is called exactly what was typed."""
+        """Return the items whose title is exactly the typed text."""
         query, scope = inquiry.query, inquiry.scope
         if query.phrases or query.excluded or not query.words:
             return []
@@ -150,7 +150,7 @@ class Search:
         return [(number, 1.0) for number in ids[:MOST_TITLED]]
 
     async def meaning_of(self, inquiry: Inquiry) -> Meaning | None:
-        """What finds the nearest to a query; nothing if there is nothing to compare, which is noted."""
+        """Return a finder of the texts nearest to a query; None, with a note, if there is nothing to compare."""
         if inquiry.query.lack:
             inquiry.notes[inquiry.query.lack] = None
             return None
@@ -162,11 +162,11 @@ class Search:
         return Meaning(self._store, inquiry, model, vector)
 
     async def narrow(self, inquiry: Inquiry, *, both: bool) -> phrases.Narrowed:
-        """The inquiry, among those alone that have its phrases where these are few."""
+        """Narrow the inquiry to the texts that have its phrases, if these are few."""
         return await phrases.narrow(self._store, inquiry, both=both)
 
     async def _answer(self, hits: Sequence[Hit], filters: Filters | None, notes: dict[str, None]) -> Answer:
-        """If there are no hits, it is told which of the categories there are not."""
+        """Return the answer. Without hits, note the requested categories that do not exist."""
         if not hits and filters is not None:
             notes.update(dict.fromkeys(await self._store.filtering.unknown_categories(filters.categories)))
         return Answer(tuple(hits), tuple(notes))
@@ -183,7 +183,7 @@ class Search:
         return vector
 
     async def _vector_of(self, item: int, model: Model) -> np.ndarray | None:
-        """An item's vector; of one that has none, the mean of those of what belongs to it."""
+        """Return an item's vector; for an item without one, the mean of the vectors of what belongs to it."""
         rows = await self._store.database.fetch("embedding_of", {"id": item})
         for hashes in ([row.hash for row in rows if row.own], [row.hash for row in rows if not row.own][:50]):
             found = [await self._store.vectors.get(model, each) for each in hashes]
@@ -194,7 +194,7 @@ class Search:
         return None
 
     async def _apart_from(self, item: int, meaning: Meaning) -> Ask:
-        """What asks for the nearest that do not belong together with an item; those that do may be the nearest."""
+        """Return an Ask for the nearest texts outside the item's own group, which may itself be the nearest."""
         own = (await self._roots([item])).get(item, item)
 
         async def ask(depth: int) -> Found:
@@ -210,7 +210,7 @@ class Search:
         return ask
 
     async def _enough(self, ask: Ask, limit: int, grouped: bool) -> tuple[list[Fused], dict[int, int]]:
-        """Ask ever deeper until there are enough groups, or there is no more; returns the best of each group."""
+        """Ask ever deeper until there are enough groups or no more results; return the best of each group."""
         depth = max(DEPTH, limit)
         while True:
             found = await ask(depth)
@@ -274,19 +274,19 @@ _BY = {"title": "title", "text": "words", "semantic": "meaning"}
 
 
 class _Asking:
-    """One inquiry, as each part of the search is asked it."""
+    """One inquiry, as it is asked of each part of the search."""
 
     def __init__(self, search: Search, inquiry: Inquiry) -> None:
         self._search = search
         self._inquiry = inquiry
         self._weights = {"title": TITLE}
-        """How much each part counts; known when it has answered."""
+        """Weight of each part; known when it has answered."""
         self._meaning: Meaning | None = None
         self._parts = {"title": self._by_title, "text": self._by_words, "semantic": self._by_meaning}
         self._silent: set[str] = set()
         """Parts that cannot answer, and are not asked again."""
         self._inquiries: dict[str, Inquiry] | None = None
-        """What each part is asked, once that is known."""
+        """The inquiry for each part, once that is known."""
 
     def rankings(self, names: Sequence[str]) -> Ask:
         async def ask(depth: int) -> Found:
@@ -301,7 +301,7 @@ class _Asking:
         return await self._ask("semantic", (await self._search.narrow(inquiry, both=False)).by_meaning, depth)
 
     async def _together(self, names: Sequence[str], depth: int) -> dict[str, Ranking]:
-        """The rankings of these parts. If the database is away for one, the others are not waited for."""
+        """Return the rankings of these parts. If the database is away for one, the others are not awaited."""
         if self._inquiries is None:
             self._inquiries = await self._narrowed(names)
         inquiries = self._inquiries
@@ -313,14 +313,14 @@ class _Asking:
         return {name: task.result() for name, task in tasks.items()}
 
     async def _narrowed(self, names: Sequence[str]) -> dict[str, Inquiry]:
-        """What each part is asked."""
+        """Return the inquiry for each part."""
         if "semantic" not in names:
             return dict.fromkeys(names, self._inquiry)
         narrowed = await self._search.narrow(self._inquiry, both="text" in names)
         return {"title": self._inquiry, "text": narrowed.by_words, "semantic": narrowed.by_meaning}
 
     async def _ask(self, name: str, inquiry: Inquiry, depth: int) -> Ranking:
-        """A part's ranking; if it cannot answer, that is noted, and its ranking is empty."""
+        """Return a part's ranking; if it cannot answer, note that and return an empty ranking."""
         if name in self._silent:
             return []
         try:
@@ -342,7 +342,7 @@ class _Asking:
         return ranking
 
     async def _by_meaning(self, inquiry: Inquiry, depth: int) -> Ranking:
-        """The query is embedded once, however deep is asked."""
+        """Rank by meaning. The query is embedded once, however deep the search goes."""
         if self._meaning is None:
             self._meaning = await self._search.meaning_of(inquiry)
         if self._meaning is None:
@@ -352,7 +352,7 @@ class _Asking:
 
 
 def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[Fused]:
-    """One ranking keeps its own scores; several are fused."""
+    """Combine the rankings: one ranking keeps its own scores; several are fused."""
     if len(rankings) > 1:
         return fuse(rankings, weights=weights)
     [(name, ranking)] = rankings.items()
@@ -360,7 +360,7 @@ def _ranked(rankings: dict[str, Ranking], weights: Mapping[str, float]) -> list[
 
 
 def _place(properties: Mapping[str, Any]) -> str | None:
-    """Where a part of a file stands in it, as an editor takes it; the file, for what is no part of one."""
+    """Return the position of a part in its file, as an editor takes it; for anything but a part, the file."""
     path, first, last, unit = (properties.get(name) for name in ("path", "first", "last", "unit"))
     if not path or not isinstance(first, int):
         return str(path) if path else None
@@ -378,8 +378,10 @@ def _sentence(error: Exception) -> str:
 
 
 class QueryCosts:
-    """Record what queries cost beside what workers spent: one budget covers both. All searches of a database share one
-    row, so that a query adds to a number and not a row."""
+    """Records the cost of queries beside that of workers: one budget covers both.
+
+    All searches of a database share one row, so that a query adds to a number and adds no row.
+    """
 
     def __init__(self, spending: Spending) -> None:
         self._spending = spending
@@ -387,7 +389,7 @@ class QueryCosts:
         self._keeping = asyncio.Lock()
 
     async def keep(self, provider: Provider) -> None:
-        """Keep what was spent by way of a provider since the last time, and tell its budget what others have."""
+        """Store the tokens spent with a provider since the last call, and tell its budget what others have spent."""
         budget = provider.budget
         if budget is None or budget.limit is None:
             return

@@ -1,4 +1,4 @@
-"""Searching around given nodes: what is like the query, and near."""
+"""Search around given nodes: results that are similar to the query and near in the graph."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Surroundings:
         self._weights = weights
 
     async def rank(self, semantic: Semantic, scope: Scope, notes: dict[str, None]) -> Ask:
-        """What answers with the ranking: the weighted sum of similarity and nearness."""
+        """Return an Ask for the ranking: the weighted sum of similarity and nearness."""
         hops = await self._hops(notes)
         allowed = await self._allowed(hops, scope)
         found = await semantic(replace(scope, allowed=allowed, wide=False), len(allowed)) if allowed else []
@@ -48,7 +48,7 @@ class Surroundings:
         ]
 
     async def _hops(self, notes: dict[str, None]) -> dict[int, int]:
-        """How many steps each node is away, as far as is looked."""
+        """Return the distance in steps of each node within the limit."""
         hops = dict.fromkeys(self._around, 0)
         allowance = Allowance()
         outermost = list(hops)
