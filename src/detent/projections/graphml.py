@@ -13,7 +13,7 @@ from detent.projections.writer import Record
 _NODE = ("source", "label", "key", "title", "text", "state", "properties")
 _EDGE = ("type", "properties")
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What XML has no way to write, not even escaped."""
+"""Characters that XML cannot represent, not even escaped."""
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns"
@@ -50,6 +50,6 @@ class GraphML:
 
 
 def _text(value: object) -> str:
-    """A value as XML can have it. A letter that it cannot have becomes the sign for one that is missing."""
+    """Format a value for XML. A character that XML cannot represent becomes the replacement character."""
     written = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return escape(_ILLEGAL.sub("\ufffd", written), {"\r": "&#13;"})

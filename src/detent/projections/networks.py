@@ -11,7 +11,7 @@ from detent.projections.writer import Record
 
 
 class Network:
-    """Fills a MultiDiGraph. Its nodes are called by their numbers, and have their names, titles and properties."""
+    """Fills a MultiDiGraph. Its nodes are keyed by number, and carry names, titles and properties."""
 
     def __init__(self, *, texts: bool = False) -> None:
         self.graph: Any = networkx.MultiDiGraph()
@@ -27,4 +27,4 @@ class Network:
         )
 
     def close(self) -> None:
-        """All is there already."""
+        """Do nothing: the graph is complete already."""

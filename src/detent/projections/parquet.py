@@ -41,11 +41,11 @@ NAMES = ("nodes.parquet", "edges.parquet")
 _GROUP_ROWS = 20_000
 _GROUP_BYTES = 8_000_000
 _POOL = pyarrow.system_memory_pool()
-"""With the pool that Arrow would choose, a million nodes took up to 30 MB more at the peak, and never the same."""
+"""Arrow's default pool took up to 30 MB more at the peak for a million nodes, and never the same amount."""
 
 
 class Parquet:
-    """Writes the two files, under these names with `suffix` behind them. Properties are JSON."""
+    """Writes the two files, under these names followed by `suffix`. Properties are JSON."""
 
     def __init__(self, folder: Path, suffix: str = "") -> None:
         nodes, edges = (folder / f"{name}{suffix}" for name in NAMES)
@@ -64,8 +64,8 @@ class Parquet:
 
 
 class _File:
-    """Writes rows in large groups. What a file says at its end of each of its groups stays in memory until then: a
-    group for every few rows would make that grow with the graph."""
+    """Writes rows in large groups. The metadata of every group stays in memory until the file is closed; with
+    small groups it would grow with the graph."""
 
     def __init__(self, path: Path, schema: pyarrow.Schema) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""What a format is to whoever exports."""
+"""The interface of a format to the exporter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Record = Mapping[str, Any]
 
 
 class Writer(Protocol):
-    """Takes nodes and edges, some at a time."""
+    """Takes nodes and edges in portions."""
 
     def nodes(self, records: Sequence[Record]) -> None: ...
 
     def edges(self, records: Sequence[Record]) -> None: ...
 
     def close(self) -> None:
-        """Write what is still to be written; without it, what was written is not whole."""
+        """Write what is still buffered; without this call the output is incomplete."""
