@@ -1,4 +1,4 @@
-"""Addresses of pages: what title is meant by one that somebody copies from a browser, and how a wiki writes them."""
+"""Addresses of pages: the title behind an address copied from a browser, and the address of a title."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_address(written: str) -> bool:
 
 
 def title_at(address: str, written: str = "") -> str | None:
-    """The title of the page with this address, where it is written by this pattern, or as most wikis do."""
+    """Return the title of the page with this address, by this pattern or by the usual one."""
     try:
         place = urlsplit(address.strip())
     except ValueError:
@@ -31,7 +31,7 @@ def title_at(address: str, written: str = "") -> str | None:
 
 
 def is_of(address: str, host: str) -> bool:
-    """Whether an address is one of this host, which phones are sent to another one of."""
+    """True if an address is on this host, or on the mobile host that belongs to it."""
     try:
         there = urlsplit(address.strip()).netloc.rpartition("@")[2].lower()
     except ValueError:
@@ -40,8 +40,11 @@ def is_of(address: str, host: str) -> bool:
 
 
 def pattern(main_page: str, server: str = "", path: str = "") -> str:
-    """How a wiki writes the addresses of its pages, with `$1` for the title: by its server and the path of articles
-    there, or else like the address of its main page; "" if that does not tell."""
+    """Return the pattern of the wiki's addresses, with `$1` for the title.
+
+    It follows from the server and the article path or, without them, from the address of the main page; "" if that
+    does not tell.
+    """
     written = urljoin(main_page, server or "/").rstrip("/") + path if path else _like(main_page)
     place = urlsplit(written)
     return written if place.scheme in ("http", "https") and place.netloc else ""
@@ -56,5 +59,5 @@ def _like(main_page: str) -> str:
 
 
 def address_of(title: str, written: str) -> str:
-    """The address of a page, as MediaWiki writes it by this pattern."""
+    """Return the address of a page, as MediaWiki writes it by this pattern."""
     return written.replace(_TITLE, quote(title.replace(" ", "_"), safe=_LEFT_AS_THEY_ARE))

@@ -1,4 +1,4 @@
-"""What wikitext is turned into."""
+"""The result of parsing wikitext."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from detent.wikitext.site import Title
 
 
 class Section(NamedTuple):
-    """A heading, of level 1 to 6, and the plain text up to the next one. `parent` is the place of the section that this
-    one is a part of. What stands before the first heading is the lead, of level 0, which has no parent."""
+    """A heading, of level 1 to 6, and the plain text up to the next one.
+
+    `parent` is the index of the section that contains this one. The text before the first heading is the lead, of
+    level 0, which has no parent.
+    """
 
     level: int
     title: str
@@ -20,7 +23,7 @@ class Section(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A link to a page of this or another wiki, and the place of the section that it stands in."""
+    """A link to a page of this or another wiki, and the index of the section that contains it."""
 
     title: Title
     section: int
@@ -28,8 +31,11 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """A page. `links` has each link as often as it stands there; `categories` and `templates` have each name once,
-    without its namespace. `infobox` is what the first infobox says, `switches` are words such as `NOTOC`."""
+    """A page.
+
+    `links` has each link as often as it occurs; `categories` and `templates` have each name once, without its
+    namespace. `infobox` has the parameters of the first infobox, `switches` are words such as `NOTOC`.
+    """
 
     redirect: Title | None
     sections: Sequence[Section]

@@ -1,4 +1,4 @@
-"""What a page hides by its style: keys for sorting, notes for editors, what only a program reads."""
+"""Text that a page hides by its style: sort keys, notes for editors, data for programs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ def hides(attributes: str) -> bool:
 
 
 def without_hidden(text: str) -> str:
-    """A text without the elements that are hidden, and all in them. One that is never closed, or has a heading in it,
-    hides nothing."""
+    """Return a text without hidden elements and their content.
+
+    An element that is never closed, or that contains a heading, hides nothing.
+    """
     lower = text.lower()
     if "none" not in lower or "display" not in lower:
         return text

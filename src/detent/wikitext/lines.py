@@ -1,4 +1,4 @@
-"""Lines that are told apart by what they begin with: the items of lists, and what tables are made of."""
+"""Lines whose kind is decided by their beginning: the items of lists, and the parts of tables."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LISTED = frozenset("*#:;")
 _BLANK = f" \t\u00a0{BREAK}"
 _TABLE = re.compile(r":*[ \t]*\{\|")
 _ROW = re.compile(r"\|-++[ \t]*+(?:[A-Za-z-]++[ \t]*+=|\Z)")
-"""A row with nothing but attributes. Other lines that begin so are text, where no table is open."""
+"""A row with nothing but attributes. Other lines that begin the same way are text, if no table is open."""
 
 
 def arranged(text: str) -> str:
-    """The lines of a text for readers: a row of a table on a line, a dash before the items of a list, and never more
-    than one empty line."""
+    """Arrange the lines of a text for readers: one line per table row, a dash before list items, and at most one
+    empty line in a row."""
     lines = _Lines(Rows(len(text)))
     for line in text.split("\n"):
         lines.read(line.strip(_BLANK))
@@ -28,13 +28,13 @@ def arranged(text: str) -> str:
 
 
 class _Lines:
-    """Lines read so far. Within a table, the row at hand is kept apart until it ends."""
+    """The lines read so far. Within a table, the current row is kept apart until it ends."""
 
     def __init__(self, rows: Rows) -> None:
         self.written: list[str] = []
         self._tables = 0
         self._headless = False
-        """The outermost table is one that a template began, which shows nothing; so nobody knows what ends it."""
+        """The outermost table was begun by a template that shows nothing, so its end is unknown."""
         self._rows = rows
 
     def read(self, line: str) -> None:
@@ -96,13 +96,14 @@ class _Lines:
 
 
 def _content(cell: str) -> str:
-    """What stands in a cell or caption, without the attributes before it."""
+    """Return the content of a cell or caption, without the attributes before it."""
     before, pipe, after = cell.partition("|")
     return (after if pipe else before).strip()
 
 
 def _item(line: str) -> str:
-    """An item of a list, as deep in as it has marks. Definitions, and what is only indented, are lines like others."""
+    """Format an item of a list, indented once per mark. Definitions and lines that are only indented are ordinary
+    lines."""
     listed = line.lstrip("*#:;")
     marks = len(line) - len(listed)
     words = listed.lstrip(_BLANK)
@@ -112,5 +113,5 @@ def _item(line: str) -> str:
 
 
 def _unruled(line: str) -> str:
-    """A line without the ruler that it begins with, if it is one."""
+    """Return a line without the ruler at its beginning, if it has one."""
     return line.lstrip("-").lstrip() if line.startswith("----") else line

@@ -1,8 +1,8 @@
 """The marks that nest: links, templates, references, and the headings between them.
 
-The text is split once at all marks. What is open is kept on a stack, with the place in the output where it began; what
-is closed is cut out of the output there, and what can be seen of it put back. So what is never closed needs nothing
-undone: it is text already. A link or a template in which nothing else stands is one mark, which needs no stack.
+The text is split once at all marks. Open marks are kept on a stack, with their position in the output. When one is
+closed, its content is cut out of the output, and its visible text is put back. So an unclosed mark needs no
+undoing: it is text already. A link or template with no other mark in it is one mark, which needs no stack.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from detent.wikitext.templates import Use, positional, use_of
 from detent.wikitext.titles import Titles
 
 DEEPEST = 40
-"""Levels of what stands within each other that are looked at. What is deeper in is text, or left out with the rest."""
+"""Number of nested levels that are parsed. Deeper content is text, or is left out with the rest."""
 
 _TRAIL = "[a-zß-öø-ÿ\u0101-\u017f\u03ac-\u03ce\u0430-\u045f]*"
-"""Letters that are a part of the words of a link when they follow it."""
+"""Letters that belong to the words of a link when they directly follow it."""
 
 _MARK = re.compile(
     rf"(\[\[[^\[\]{{}}<>|\n]*+(?:\|[^\[\]{{}}<]*+)?+\]\]{_TRAIL}"
@@ -32,17 +32,17 @@ _MARK = re.compile(
     r"|</?[rR][eE][fF](?:[\s/][^<>]*+)?+>"
     r"|\n=[^\n]*=[ \t]*+(?=\n|\Z))"
 )
-"""All marks. Nothing in them is looked at twice because what follows does not fit, so that no text takes too long."""
+"""All marks. No part of the pattern backtracks, so that no text takes too long."""
 
 _LANGUAGE = re.compile(r"(?!(?:doi|mw|voy|wmf)\Z)[a-z]{2,3}(?:-[a-z-]+)?|simple")
 _TRICK = re.compile(r":?(?:[^:]*:)?(.*?)(?:\s*\([^()]*\)|, .*)?")
 _MOST_BRACES = 20
-"""Braces in a row that open something. More of them are text."""
+"""Longest row of braces that opens something. A longer row is text."""
 _MOST_EQUALS = 6
 
 
 class Heading(NamedTuple):
-    """A heading: its level, the number of the mark that it is, and where it begins in the output."""
+    """A heading: its level, the number of its mark, and its position in the output."""
 
     level: int
     place: int
@@ -51,7 +51,7 @@ class Heading(NamedTuple):
 
 @dataclass
 class Found:
-    """What is found in a page besides its text. Each thing has the number of the mark with which it begins."""
+    """Everything found in a page besides its text. Each entry has the number of the mark with which it begins."""
 
     headings: list[Heading] = field(default_factory=list)
     links: list[tuple[Title, int]] = field(default_factory=list)
@@ -59,10 +59,10 @@ class Found:
     templates: dict[str, int] = field(default_factory=dict)
     infobox: tuple[int, str] | None = None
     steps: int = 0
-    """Marks, and characters that were put together again: what the time grows with that reading takes."""
+    """Number of marks, and of characters joined again: the measure of the time that reading takes."""
 
     def absorb(self, other: Found, place: int) -> None:
-        """Add what was found in a heading, which is one mark of the page."""
+        """Add everything found in a heading, which is one mark of the page."""
         self.links += [(title, place) for title, _ in other.links]
         self.categories.update(other.categories)
         for name in other.templates:
@@ -71,7 +71,7 @@ class Found:
 
 
 class _Open(NamedTuple):
-    """A link or template that is not closed yet. `braces` is how many braces opened it, 0 if it is a link."""
+    """A link or template that is not closed yet. `braces` is the number of braces that opened it, 0 for a link."""
 
     start: int
     place: int
@@ -79,7 +79,7 @@ class _Open(NamedTuple):
 
 
 class _Reference(NamedTuple):
-    """A reference that is not closed yet, with how many things and how many templates were open before it."""
+    """A reference that is not closed yet, with the number of open marks and of open templates before it."""
 
     start: int
     depth: int
@@ -90,7 +90,7 @@ _NO_REFERENCE = _Reference(-1, 0, 0)
 
 
 class Reader:
-    """Goes through the marks of a text."""
+    """Reads the marks of a text, one after the other."""
 
     def __init__(self, titles: Titles) -> None:
         self.found = Found()
@@ -100,13 +100,13 @@ class Reader:
         self._output: list[str] = []
         self._open: list[_Open] = []
         self._templates = 0
-        """How many templates are open in the reference at hand, or outside all of them."""
+        """Number of templates open in the current reference, or outside all references."""
         self._reference = _NO_REFERENCE
         self._last_closing = -1
-        """The number of the last mark that closes a reference, once it was looked for."""
+        """Number of the last mark that closes a reference, once it was searched for."""
 
     def read(self, text: str) -> str:
-        """What can be seen of a text. A heading is a line that begins with `SECTION`."""
+        """Return the visible text. A heading is a line that begins with `SECTION`."""
         self._pieces = pieces = _MARK.split(text)
         self._output = output = pieces[:1]
         self.found.steps += len(pieces)
@@ -127,8 +127,8 @@ class Reader:
         self._output.append(mark)
 
     def _may_be_link(self, place: int) -> bool:
-        """Whether what follows could be a title, which has no line end and no link in it. That is seen at once, so that
-        what is no link does not stay open."""
+        """True if the text after this mark could be a title: it has no line end and no link in it. Checking at
+        once keeps a false link from staying open."""
         words = self._pieces[place + 1]
         title, pipe, _ = words.partition("|")
         if "\n" in title:
@@ -149,8 +149,8 @@ class Reader:
         self._put(self._link(target, label if pipe else None, mark[2:], begun))
 
     def _end_of_address(self, label: str, place: int) -> str:
-        """Of three brackets in a row, the one that closes what was opened within the words of a link, taken from what
-        follows."""
+        """Take the bracket that closes an external link within a link's words from the text that follows: the
+        first of three in a row."""
         after = self._pieces[place + 1]
         if not after.startswith("]") or label.count("[") <= label.count("]"):
             return ""
@@ -158,7 +158,7 @@ class Reader:
         return "]"
 
     def _link(self, target: str, label: str | None, trail: str, place: int) -> str:
-        """Note a link, and tell what is seen of it."""
+        """Record a link, and return its visible text."""
         if way := self._titles.way(target):
             target = way.title
         title = self._titles.of(target)
@@ -186,14 +186,18 @@ class Reader:
         self._output.append(mark)
 
     def _put(self, words: str) -> None:
-        """Put out what is seen of a thing. Where another one is open around it, it divides no arguments of that."""
+        """Append the visible text of a mark. Within another open mark its pipes are protected, so that they
+        separate no arguments."""
         if self._open:
             words = words.replace("|", PIPE).replace("=", EQUALS)
         self._output.append(words)
 
     def _show(self, shown: str) -> None:
-        """Put out what a template shows, whose pipes may divide what is around it. Within another thing it is marked,
-        for no title is known that it is a part of. A sign and the page's own title are parts of one, though."""
+        """Append the output of a template, whose pipes may separate the arguments of the template around it.
+
+        Within another mark the output is marked, because it cannot be part of a title. A sign and the page's own
+        title can, though.
+        """
         if not shown:
             shown = GONE
         elif self._open and shown not in _SIGNS:
@@ -201,7 +205,7 @@ class Reader:
         self._output.append(shown)
 
     def _end_template(self, mark: str, place: int) -> None:
-        """Close as many templates as there are braces for. Links that are still open in them are none."""
+        """Close as many templates as there are braces for. Links still open within them are text."""
         left = len(mark)
         while left >= 2 and self._templates:
             while not self._open[-1].braces:
@@ -210,7 +214,7 @@ class Reader:
         self._output.append("}" * left)
 
     def _close_braces(self, closing: int) -> int:
-        """Close the template or parameter that was opened last; how many braces that takes."""
+        """Close the template or parameter that was opened last; return the number of braces used."""
         start, begun, opening = self._open.pop()
         taken = 3 if closing >= 3 and opening >= 3 else 2
         shown = ""
@@ -232,7 +236,7 @@ class Reader:
         return taken
 
     def _template(self, content: str, place: int) -> str:
-        """Note a template, and tell what is seen of it."""
+        """Record a template, and return its visible text."""
         name, _, arguments = content.partition("|")
         if len(name) > LONGEST_WRITTEN:
             return ""
@@ -247,8 +251,7 @@ class Reader:
         return use.shown(positional(arguments)) if use.shown else ""
 
     def _read_reference(self, mark: str, place: int) -> None:
-        """Leave out a reference. It reaches to where it is closed, whatever else is open then. One that is never closed
-        is none."""
+        """Skip a reference. It reaches to its closing mark, whatever else is open then. An unclosed one is text."""
         if mark[1] == "/":
             self._end_reference()
         elif self._reference is _NO_REFERENCE and not mark.endswith("/>") and place < self._last_closed():
@@ -279,7 +282,7 @@ class Reader:
         self._output.append(f"\n{SECTION}{self._inside(line[level:-level], place)}\n")
 
     def _inside(self, line: str, place: int) -> str:
-        """What can be seen of a line. As no other begins in it, this goes no deeper."""
+        """Return the visible text of a line. No other line begins in it, so this recurses no deeper."""
         if _MARK.search(line) is None:
             return line
         reader = Reader(self._titles)
@@ -292,7 +295,7 @@ class Reader:
         return bool(headings) and headings[-1].start >= start
 
     def _cut(self, start: int) -> str:
-        """Take back what was put out since, without the headings in it."""
+        """Take back the output since `start`, without the headings in it."""
         content = "".join(self._output[start:])
         self.found.steps += len(content)
         if self._has_heading(start):
@@ -301,14 +304,14 @@ class Reader:
         return content
 
     def _drop(self, start: int) -> None:
-        """Leave out what was put out since, with the headings in it: they are none of the page."""
+        """Discard the output since `start`, with its headings: they are not the page's own."""
         del self._output[start:]
         while self._has_heading(start):
             self.found.headings.pop()
 
 
 _SIGNS = frozenset((PIPE, EQUALS))
-"""What is shown by the templates that are called for a sign: `{{!}}` and `{{=}}`."""
+"""Output of the templates that stand for a sign: `{{!}}` and `{{=}}`."""
 
 _READERS = {
     "[": Reader._read_link,
@@ -318,11 +321,11 @@ _READERS = {
     "<": Reader._read_reference,
     "\n": Reader._read_heading,
 }
-"""What a mark is read by, told by its first character."""
+"""The reader of each mark, by the mark's first character."""
 
 
 def _words(target: str, label: str | None) -> str:
-    """What a link is shown with. An empty label is a short way to write the title without what tells it from others."""
+    """Return the visible words of a link. An empty label stands for the title without its disambiguation."""
     if label:
         return label
     if label is None:
@@ -332,13 +335,13 @@ def _words(target: str, label: str | None) -> str:
 
 
 def _default(parameter: str) -> str:
-    """What is seen of a parameter where none is given."""
+    """Return the visible text of a parameter that is not given: its default."""
     return parameter.partition("|")[2].replace("=", EQUALS) or NOTHING
 
 
 def _level(line: str) -> int:
-    """The level of a heading, by the shorter of the two rows of `=` around it; 0 if it is none. Of a line that has
-    nothing else, the middle is the title."""
+    """Return the level of a heading, by the shorter of its two rows of `=`; 0 if the line is no heading. If the
+    line has nothing else, its middle is the title."""
     opening = len(line) - len(line.lstrip("="))
     if opening == len(line):
         return min((opening - 1) // 2, _MOST_EQUALS)

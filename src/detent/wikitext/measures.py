@@ -1,7 +1,7 @@
-"""Measures and dates: what templates show of the numbers that they are given.
+"""Measures and dates: the output of templates that format numbers.
 
-A wrong number is worse than none. So they are shown where all that is given has one of the forms that are known, and
-nothing is where it has not.
+A wrong number is worse than none. So the output is shown only if all arguments have a known form; otherwise it is
+empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from detent.wikitext.verbatim import decoded
 
 _AMOUNT = re.compile(r"[-+\u2013\u2212\u00b1]?+[.,]?+\d[-+\u2013\u2212\u00b1\d.,/\u2044\u00d7ex ]*+(?<=\d)")
 _MULTIPLE = re.compile(r"e\d")
-"""What makes a unit one of thousands or millions, `e3km`, which is not how that is shown."""
+"""Multiplies a unit by thousands or millions, as in `e3km`; the result is shown in another way."""
 
 _JOINERS = {
     **dict.fromkeys(("-", "\u2013"), "\u2013"),
@@ -24,7 +24,7 @@ _JOINERS = {
     **{joiner: f" {joiner} " for joiner in ("+", "/", "and", "by", "or", "to", "to about")},
     **{f"{joiner}({sign})": f" {joiner} " for joiner, sign in (("and", "-"), ("by", "x"), ("to", "-"))},
 }
-"""What may stand between two amounts, and how it is shown."""
+"""Words between two amounts, and how each is shown."""
 
 _SCALES = (
     "mi/mile/miles furlong/fur chain/ch rd yd/yard/yards ft/foot/feet in/inch/inches",
@@ -33,20 +33,20 @@ _SCALES = (
     "km m cm mm",
     "kg g",
 )
-"""Units, the largest first, each of which may be followed by an amount of a smaller one. Any other number after a unit
-says how exact the result is to be."""
+"""Units, the largest first, each of which may be followed by an amount of a smaller one. Any other number after a
+unit is the precision of the result."""
 
 _RANKS = [{unit: rank for rank, same in enumerate(scale.split()) for unit in same.split("/")} for scale in _SCALES]
 _FORM = re.compile(r"((?:aj)*+)(aw(?:aw)*+)(?:a?|w[awex]*+|e++a?)e*+")
-"""Amounts, joiners, words and empty arguments, one after the other: a range, an amount with its unit, smaller ones, and
-what the result is to be, which is not shown."""
+"""Amounts, joiners, words and empty arguments in a row: a range, an amount with its unit, smaller amounts, and the
+unit of the result, which is not shown."""
 
 _BLANK = f" \n{NOTHING}"
 _LONGEST_YEAR, _MONTHS, _DAYS = 4, 12, 31
 
 
 def measured(values: Sequence[str]) -> str:
-    """`5|km|mi` is 5 km, `5|to|7|cm` is 5 to 7 cm, `5|ft|6|in|cm` is 5 ft 6 in."""
+    """Format a measure: `5|km|mi` is 5 km, `5|to|7|cm` is 5 to 7 cm, `5|ft|6|in|cm` is 5 ft 6 in."""
     given = [decoded(value).strip(_BLANK) for value in values]
     form = _FORM.fullmatch("".join(map(_kind, given)))
     if form is None:
@@ -74,7 +74,7 @@ def _may_follow(unit: str, larger: str) -> bool:
 
 
 def dated(values: Sequence[str]) -> str:
-    """`1879|3|14` is 1879-03-14. Of two dates, the first is shown, if it is a whole one."""
+    """Format a date: `1879|3|14` is 1879-03-14. Of two dates, the first is shown if it is complete."""
     given = [value.strip(_BLANK) for value in values[:3]]
     while given and not given[-1]:
         given.pop()

@@ -23,7 +23,7 @@ _TARGET = re.compile(r"\s*+:?\s*+\[\[([^\[\]{}|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]")
 
 
 def parse(text: str, site: Site, page: str = "") -> Article:
-    """What a page says, and where it leads. Links may be relative to its title."""
+    """Parse a page's wikitext. Links may be relative to its title."""
     text, shown = set_aside(cleaned(text))
     text = chosen(text, site.language)
     target, text = _redirect(text, site)
@@ -47,7 +47,7 @@ def parse(text: str, site: Site, page: str = "") -> Article:
 
 
 def _redirect(text: str, site: Site) -> tuple[str, str]:
-    """Where a page leads to that is a redirect, empty if it is none; and the rest of it."""
+    """Return the target of a redirect, '' if the page is none, and the rest of the text."""
     start = text.lstrip()
     for word in site.redirect_words:
         if start[: len(word)].lower() == word.lower() and (target := _TARGET.match(start, len(word))):
@@ -56,7 +56,7 @@ def _redirect(text: str, site: Site) -> tuple[str, str]:
 
 
 def _sections(text: str, found: Found) -> list[Section]:
-    """The sections with the titles before them, each under the nearest before it that has a lower level."""
+    """Return the sections, each under the nearest preceding title of a lower level."""
     lead, *parts = text.split(SECTION)
     sections = [Section(0, "", _text(lead), None)]
     above = [0]
@@ -81,7 +81,7 @@ def _links(found: Found) -> list[Link]:
 
 
 def _infobox(arguments: str, shown: Sequence[str]) -> dict[str, str]:
-    """The parameters of an infobox that say something, without marks."""
+    """Return the parameters of an infobox that have text, without marks."""
     named = parameters(arguments)
     text = plain("".join(f"\n{SECTION}{name}\n{value}" for name, value in named.items()), shown)
     parts = (part.partition("\n") for part in text.split(SECTION)[1:])

@@ -16,9 +16,9 @@ _TAG = re.compile(
     r"|noinclude|onlyinclude|q|rb|references|ref|rp|rtc|rt|ruby|samp|section|small|span|strike|strong|sub|sup|s|time"
     rf"|translate|tt|tvar|u|var|wbr)(?![\w-])[^<>{SECTION}]*+>"
 )
-"""Tags: first those that begin a line, then the cells of tables, then those that are among words."""
+"""Tags: first those at the beginning of a line, then the cells of tables, then inline tags."""
 _QUOTES = re.compile("''(?:'''(?!')|'(?!')|(?!'))")
-"""Two, three or five of them; of more, the last ones."""
+"""Two, three or five quotes; of a longer row, the last ones."""
 _ADDRESS = re.compile(
     r"\[(?:(?i:https?|s?ftps?|ircs?|git|svn|ssh|gopher|telnet|nntp)://|//|(?i:mailto|news|tel|urn|magnet|geo):)"
     r"[^\s\[\]<>\"]++[ \t]*+([^\[\]\n]*+(?:\[[^\[\]\n]*+\][^\[\]\n]*+)*+)\]"
@@ -27,9 +27,10 @@ _BREAKS = re.compile(f"{BREAK}[ {BREAK}]+")
 _SPACES = re.compile("  +")
 _SET_ASIDE = re.compile(f"{KEPT}([0-9]+){KEPT_END}")
 _EMPTY = re.compile(rf"\([ ,;]*+{GONE}[ ,;{GONE}]*+\)")
-"""Parentheses that have nothing in them any more."""
+"""Parentheses with nothing left in them."""
 _LAST = re.compile(rf"{GONE}(?=\n)(?<![,;]{GONE})(?<![,;] {GONE})")
-"""What most templates leave that show nothing, at the end of a line. The rest would take it out too, and slower."""
+"""The gap of a template that shows nothing, at the end of a line: the most common case. The other patterns would
+remove it too, but slower."""
 _GAP = re.compile(rf"{GONE}[ ,;{GONE}]*+")
 _SEPARATORS = " ,;"
 _OPENING = frozenset(f"\n{BREAK}*#:")
@@ -40,7 +41,7 @@ _LONGEST_ENTITY = 33
 
 
 def plain(text: str, shown: Sequence[str]) -> str:
-    """Many lines without marks."""
+    """Return many lines without marks."""
     return _finished(arranged(_unmarked(text)), shown)
 
 
@@ -57,8 +58,8 @@ def _unmarked(text: str) -> str:
 
 
 def _closed(text: str) -> str:
-    """A text without the gaps that templates left in it which show nothing, nor the separators around those at either
-    end of a parenthesis and at the end of a line."""
+    """Close the gaps left by templates that show nothing, together with the separators around them at either end
+    of a parenthesis and at the end of a line."""
     pieces: list[str] = []
     end = 0
     for gap in _GAP.finditer(text):
@@ -75,8 +76,8 @@ def _closed(text: str) -> str:
 
 
 def _between(word: str, before: str, gap: str, following: str) -> str:
-    """What is left of the separators around a gap, between the characters before and after these: none where a sentence
-    ends or a line begins, and elsewhere one of several."""
+    """Return the separators that remain around a gap between these two characters: none at the end of a sentence
+    or the beginning of a line, elsewhere one of several."""
     within, _, after = gap.rpartition(GONE)
     both = (before + gap).replace(GONE, "")
     space = " " if both.endswith(" ") else ""
@@ -97,7 +98,7 @@ def _instead(tag: re.Match[str]) -> str:
 
 
 def _finished(text: str, shown: Sequence[str]) -> str:
-    """A text with all that was written otherwise so that it is no markup."""
+    """Restore everything that was encoded to protect it from being read as markup."""
     text = decoded(text).replace("\u00a0", " ")
     if "  " in text:
         text = _SPACES.sub(" ", text)

@@ -1,4 +1,4 @@
-"""Rows of a table, each of which becomes a line: its cells with what reaches down into them from the rows above."""
+"""Rows of a table, each of which becomes a line: its cells, with the cells that span into it from the rows above."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from detent.wikitext.marks import BREAK
 _SPAN = re.compile(r"(row|col)span\s*+=\s*+[\"']?\s*+([0-9]{1,3})", re.IGNORECASE)
 _WIDEST = 20
 _LEAST_ROOM = 20_000
-"""Characters that may hang in all the rows of a page, however short."""
+"""Least number of characters that spanning cells may repeat in all rows of a page, however short the page."""
 _ENDING = tuple(".,;:!?")
 
 
 class _Span(NamedTuple):
-    """How many rows and columns a cell takes."""
+    """Number of rows and columns that a cell spans."""
 
     rows: int = 1
     columns: int = 1
 
 
 class _Hanging(NamedTuple):
-    """What stands in a column for so many more rows."""
+    """The text that spans a column, and the number of rows it still covers."""
 
     rows: int
     text: str
@@ -34,8 +34,11 @@ _ONE = _Span()
 
 
 class Rows:
-    """The row at hand, and what hangs into it. What hangs is written again in each row, but not much more of it than
-    `length`, that of the page, so that this does not become many times as long."""
+    """The current row, and the cells that span into it.
+
+    A spanning cell is repeated in each row, up to about `length` characters in all, the length of the page, so
+    that the output does not become many times as long.
+    """
 
     def __init__(self, length: int) -> None:
         self._room = max(length, _LEAST_ROOM)
@@ -48,7 +51,7 @@ class Rows:
         self._hanging.clear()
 
     def cell(self, written: str) -> None:
-        """The next cell, which may have attributes before what stands in it."""
+        """Begin the next cell, which may have attributes before its content."""
         before, pipe, after = written.partition("|")
         if pipe and (found := _SPAN.findall(before)):
             self._spans[len(self._cells)] = _span(found)
@@ -57,7 +60,7 @@ class Rows:
         self._in_list = False
 
     def go_on(self, line: str, *, item: bool = False) -> None:
-        """A line more of the last cell, or an item of a list in it."""
+        """Append a line to the last cell, or a list item in it."""
         if not self._cells:
             self._cells.append([])
         pieces = self._cells[-1]
@@ -67,7 +70,7 @@ class Rows:
         self._in_list = item
 
     def end(self) -> str:
-        """The row as a line, in which an empty cell keeps its place; empty if all are."""
+        """Return the row as a line, in which an empty cell keeps its place; '' if all cells are empty."""
         texts = [" ".join(filter(None, pieces)) for pieces in self._cells]
         if texts and (self._spans or self._hanging):
             texts = self._in_columns(texts)
@@ -95,7 +98,7 @@ class Rows:
         return columns[:filled]
 
     def _let_hang(self, hanging: dict[int, _Hanging], columns: list[str]) -> bool:
-        """Write what hangs into the columns that come next; returns whether anything does."""
+        """Write the cells that span into the next columns; return True if there are any."""
         before = len(columns)
         while (found := hanging.pop(len(columns), None)) is not None:
             self._hang(len(columns), _Hanging(found.rows - 1, found.text))

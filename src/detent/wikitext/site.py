@@ -1,5 +1,5 @@
-"""How a wiki spells titles: its namespaces and their names, the other wikis it knows, what it does with letters, and
-the addresses of its pages."""
+"""Spelling of titles in a wiki: its namespaces and their names, the other wikis it links to, its rules for
+letters, and the addresses of its pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 from detent.wikitext.addresses import address_of, pattern
 
 ARTICLES, TALK, TEMPLATES, FILES, CATEGORIES = 0, 1, 10, 6, 14
-"""The numbers of namespaces, which are the same in every wiki."""
+"""Numbers of namespaces, the same in every wiki."""
 
 CANONICAL = {
     -2: "Media",
@@ -38,15 +38,15 @@ CANONICAL = {
     14: "Category",
     15: "Category talk",
 }
-"""The names that every wiki understands, beside those in its own language."""
+"""Namespace names that every wiki accepts, besides those in its own language."""
 
 _ALWAYS_CAPITALISED = {-1, 2, 3, 8, 9}
 _ALIASES = {"Image": 6, "Image talk": 7}
 LONGEST_TITLE = 255
-"""Bytes of a title, without the name of its namespace."""
+"""Longest title in bytes, without the name of its namespace."""
 
 LONGEST_WRITTEN = 1_000
-"""Characters that a title may be written with: each of its bytes may be an entity, and a fragment may follow."""
+"""Longest written form of a title in characters: each of its bytes may be an entity, and a fragment may follow."""
 
 _SPACES = re.compile("[ _\u00a0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e]")
@@ -55,16 +55,18 @@ _FORBIDDEN = re.compile(
     r"|~~~"
 )
 _COLONS = re.compile(" *:? *:? *")
-"""What may stand before a link: a colon says that it is one, and another that its title is an article's."""
+"""Colons before a link's title: one makes it a plain link, another makes its title an article's."""
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|([A-Za-z0-9]+));")
 _WITHOUT_CAPITALS = frozenset(map(chr, range(0x10D0, 0x1100)))
 _DOTS = re.compile(r"\.{1,2}|\.{1,2}/.*|.*/\.{1,2}/.*|.*/\.{1,2}", re.DOTALL)
 
 
 class Title(NamedTuple):
-    """A title as the wiki writes it. `text` has the name of its namespace before it. `interwiki` is the prefix of the
-    other wiki that it belongs to; `told` says that it was written with a colon before it, so that it is a link to a
-    category and does not put the page into it."""
+    """A title as the wiki writes it.
+
+    `text` includes the name of its namespace. `interwiki` is the prefix of the other wiki it belongs to. `told`:
+    it was written with a leading colon, so it is a link to a category and does not put the page into it.
+    """
 
     text: str
     namespace: int = 0
@@ -75,11 +77,13 @@ class Title(NamedTuple):
 
 @dataclass(frozen=True)
 class Site:
-    """A wiki as far as its titles go. `names` are all names of its namespaces with their numbers; `own_names` the one
-    of each that titles are written with. `interwikis` are the prefixes that lead to other wikis, `case_sensitive` the
-    namespaces in which a title may begin with a small letter. `language` is the code of the one it is written in,
-    `addresses` the pattern of those of its pages; "" where it does not tell. `subpages` says whether articles have
-    some, so that a link may be relative to the page that it stands on."""
+    """A wiki's rules for titles.
+
+    `names` maps all names of its namespaces to their numbers; `own_names` has the one name of each that titles are
+    written with. `interwikis` are the prefixes of other wikis; `case_sensitive` are the namespaces in which a
+    title may begin with a small letter. `language` is the code of the wiki's language, `addresses` the pattern of
+    its pages' addresses; "" if unknown. `subpages`: articles have subpages, so a link may be relative to its page.
+    """
 
     own_names: Mapping[int, str] = field(default_factory=lambda: dict(CANONICAL))
     names: Mapping[str, int] = field(default_factory=dict)
@@ -92,7 +96,7 @@ class Site:
 
     @classmethod
     def of(cls, info: Mapping[str, Any]) -> Self:
-        """What `action=query&meta=siteinfo` tells, in either of the formats that there are."""
+        """Read the answer to `action=query&meta=siteinfo`, in either of its two formats."""
         general = info.get("general", {})
         spaces = [each for each in _values(info.get("namespaces", {})) if "id" in each]
         own = {int(each["id"]): str(each.get("name", each.get("*", ""))) for each in spaces}
@@ -113,7 +117,7 @@ class Site:
         )
 
     def title(self, written: str) -> Title | None:
-        """A title in its one form; None if this is none that a page could have."""
+        """Return the canonical form of a title; None if no page can have it."""
         text = unquote(written, errors="strict") if "%" in written and _decodes(written) else written
         text = _ENTITY.sub(_character, text) if "&" in text else text
         text = _SPACES.sub(" ", unicodedata.normalize("NFC", _DIRECTIONS.sub("", text))).strip(" ")
@@ -131,20 +135,20 @@ class Site:
         return Title(f"{space}:{name}" if space else name, namespace, fragment.strip(" "), "", told)
 
     def address(self, title: str) -> str | None:
-        """The address of a page, by its title as the wiki writes it."""
+        """Return the address of a page, by its title as the wiki writes it."""
         return address_of(title, self.addresses) if self.addresses else None
 
     @property
     def host(self) -> str:
-        """The host of its pages, with its port; "" where it does not tell."""
+        """The host of its pages, with its port; "" if unknown."""
         return urlsplit(self.addresses).netloc
 
     def spelled(self, name: str, namespace: int) -> str:
-        """The name of a page with the first letter that it has in this namespace."""
+        """Return the name of a page with its first letter as this namespace requires."""
         return name if namespace in self.case_sensitive else capitalised(name)
 
     def _is_refused(self, namespace: int, name: str) -> bool:
-        """Whether no page can have this name. One that has the name of a namespace in it is not talked about."""
+        """True if no page can have this name. Names that contain the name of a namespace are not checked."""
         if namespace == TALK and self._split(name)[2] != name:
             return True
         if _FORBIDDEN.search(name) or _DOTS.fullmatch(name):
@@ -152,7 +156,7 @@ class Site:
         return len(name.encode()) > LONGEST_TITLE
 
     def namespace(self, name: str) -> int | None:
-        """The number of the namespace that has this name, in any of its spellings."""
+        """Return the number of the namespace with this name, in any of its spellings."""
         return self._numbers.get(_plain(name))
 
     @cached_property
@@ -163,7 +167,7 @@ class Site:
         return found | {_plain(name): number for number, name in self.own_names.items() if name}
 
     def _split(self, text: str) -> tuple[int, str, str]:
-        """The namespace, the other wiki, and the rest of a title. What stands before a colon may be a part of it."""
+        """Split a title into namespace, other wiki and rest. A colon may also be part of the name itself."""
         prefix, colon, rest = text.partition(":")
         if not colon:
             return ARTICLES, "", text
@@ -176,8 +180,10 @@ class Site:
 
 
 def case_sensitive(general: str, cases: Mapping[int, str]) -> frozenset[int]:
-    """The namespaces that keep first letters, by the rule of the wiki and those of its namespaces. Of one that is not
-    told, '', it is that of the wiki; but those of users and messages never do."""
+    """Return the namespaces that keep first letters, by the rules of the wiki and of each namespace.
+
+    A namespace without a rule, '', follows the wiki's; those of users and messages are never case sensitive.
+    """
     told = {**dict.fromkeys(CANONICAL, ""), **cases}
     rules = {number: case or ("" if number in _ALWAYS_CAPITALISED else general) for number, case in told.items()}
     return frozenset(number for number, rule in rules.items() if rule == "case-sensitive")
@@ -188,7 +194,7 @@ def _values(listed: Mapping[str, Any] | Iterable[Any]) -> Iterable[Any]:
 
 
 def _decodes(written: str) -> bool:
-    """Whether what is written as `%C3%A4` is text, and not something that only looks like it."""
+    """True if percent-encoded text such as `%C3%A4` decodes to text, and does not just look like it."""
     try:
         unquote(written, errors="strict")
     except UnicodeDecodeError:
@@ -197,8 +203,10 @@ def _decodes(written: str) -> bool:
 
 
 def capitalised(name: str) -> str:
-    """A name with a capital letter at its beginning, if it has one by itself there. Which letters have none is decided
-    as Wikipedia does: `ß`, and those of Georgian, are not written so."""
+    """Return a name with a capital first letter, if that letter has a single capital.
+
+    Exceptions follow Wikipedia: `ß` and Georgian letters stay as they are.
+    """
     first = name[0]
     if first.isascii():
         return first.upper() + name[1:]
@@ -209,7 +217,7 @@ def capitalised(name: str) -> str:
 
 
 def _character(entity: re.Match[str]) -> str:
-    """The character that an entity stands for. One that there is not stays as it is."""
+    """Return the character of an entity. An unknown entity stays as it is."""
     return entity[0] if entity[1] and f"{entity[1]};" not in html5 else unescape(entity[0])
 
 

@@ -1,7 +1,7 @@
-"""Switches: words such as `__NOTOC__` by which a page says how it is to be shown. They are no part of what is read.
+"""Switches: words such as `__NOTOC__` that control how a page is shown. They are no part of the text.
 
-Much else is written with two underscores before and after it, `__init__` and `__FILE__` in pages about programs. So
-where a switch may stand depends on whether the word is one for certain.
+Much else is written with two underscores before and after it, such as `__init__` and `__FILE__` in pages about
+programs. So the places where a switch is recognised depend on whether the word is certainly one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _IN_CAPITALS = (
     "|STATICREDIRECT|DISAMBIG|NOGLOBAL|EXPECTED_UNCONNECTED_PAGE|ARCHIVEDTALK|NOTALK"
 )
 _KNOWN = re.compile(f"__(?:(?i:{_IN_ANY_CASE})|{_IN_CAPITALS})__")
-"""Those of MediaWiki and of what Wikimedia adds to it, which every wiki takes besides those in its own language."""
+"""Switches of MediaWiki and of Wikimedia's extensions, which every wiki accepts besides those in its own language."""
 
 _WORD = r"[^\W\d_]++(?:_[^\W\d_]++)*+"
 _SWITCH = re.compile(f"__({_WORD})__")
@@ -23,8 +23,10 @@ _ALONE = re.compile(rf"\n[ \t]*+(?:__{_WORD}__[ \t]*+)++(?=\n|\Z)")
 
 
 def without_switches(text: str) -> tuple[str, frozenset[str]]:
-    """A text without its switches, and these. Those in the wiki's own language, which nobody here knows, are taken out
-    only where no text stands beside them."""
+    """Return a text without its switches, and the switches.
+
+    Switches in the wiki's own language, which are unknown here, are removed only if no text stands beside them.
+    """
     if "__" not in text:
         return text, frozenset()
     rest = _KNOWN.sub("", text)
@@ -36,6 +38,6 @@ def _unswitched(line: re.Match[str]) -> str:
 
 
 def switches_in(text: str) -> frozenset[str]:
-    """What could be a switch in a text, wherever it stands: who looks for one knows its name."""
+    """Return everything in a text that could be a switch, wherever it is; the caller looks one up by name."""
     known = (switch[0].strip("_").upper() for switch in _KNOWN.finditer(text))
     return frozenset((*known, *(word for word in _SWITCH.findall(text) if word.isupper())))

@@ -1,7 +1,7 @@
-"""Templates: what each is called, whether it is an infobox, and what a few of them show.
+"""Templates: their names, the infoboxes among them, and the output of a few.
 
-What a template shows is known to its wiki alone. Those that only dress up the words they are given are many, and mean
-the same everywhere; the words of the others are left out.
+A template's output is known only to its wiki. But many templates only format the words they are given, and mean
+the same in every wiki; the words of all others are left out.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _FUNCTION = re.compile(
     r"|(?:(?:CURRENT|LOCAL|REVISION|NUMBEROF)[A-Z0-9]+|(?:BASE|FULL|ROOT|SUB|SUBJECT|TALK)?PAGENAMEE?|NAMESPACE[A-Z]*"
     r"|(?:SUBJECT|TALK)SPACEE?|SERVER(?:NAME)?|SITENAME|SCRIPTPATH|CONTENTLANGUAGE|PAGEID|PAGELANGUAGE)(?::|$)"
 )
-"""What is written like a template and is none."""
+"""Syntax that is written like a template but is not one."""
 
 _NUMBER = re.compile("[1-9][0-9]?")
 
 
 class Use(NamedTuple):
-    """How a template is used: its name, if it is one; whether it is an infobox; and what it shows, if that is known."""
+    """The use of a template: its name, if it is one; True if it is an infobox; and its output, if known."""
 
     name: str
     infobox: bool
@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 def use_of(written: str, titles: Titles) -> Use:
-    """How the template is used that is called so, in any of the ways in which that can be written."""
+    """Return the use of the template with this name, in any spelling."""
     plain = " ".join(written.replace("_", " ").split())
     lower = plain.lower()
     if plain in _OF_THE_PAGE:
@@ -63,7 +63,7 @@ def use_of(written: str, titles: Titles) -> Use:
 
 
 def _said(function: str) -> str:
-    """What is seen of what is no template, where that is only said in other letters."""
+    """Return the visible text of a parser function that only changes the case of letters."""
     name, _, words = function.partition(":")
     said = _LETTERS.get(name.lower())
     return said(words.strip()) if said else ""
@@ -71,12 +71,12 @@ def _said(function: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_infobox(name: str) -> bool:
-    """Looked at once for many pages, as they use the same templates."""
+    """True if the template is an infobox. Cached for all pages, because they use the same templates."""
     return _INFOBOX.match(name) is not None
 
 
 def positional(arguments: str) -> list[str]:
-    """The arguments that have no name, or their number for one, in the order of these. The last of a number counts."""
+    """Return the arguments without a name or with a number as name, in order. Of equal numbers the last one counts."""
     listed = arguments.split("|")
     if "=" not in arguments:
         return listed
@@ -92,7 +92,7 @@ def positional(arguments: str) -> list[str]:
 
 
 def parameters(arguments: str) -> Mapping[str, str]:
-    """The arguments that have a name, as wikitext. Those that say nothing are left out."""
+    """Return the named arguments as wikitext, without empty ones."""
     found = {}
     for argument in arguments.split("|"):
         name, _, value = argument.partition("=")
@@ -111,12 +111,12 @@ def _second(values: Sequence[str]) -> str:
 
 
 def _last(values: Sequence[str]) -> str:
-    """The last one, if another stands before it."""
+    """Return the last value, if there is more than one."""
     return next((value for value in reversed(values[1:]) if value.strip()), "")
 
 
 def _about(values: Sequence[str]) -> str:
-    """`1500|1600` is c. 1500 to c. 1600."""
+    """Format `1500|1600` as c. 1500 to c. 1600."""
     years = [value for value in values[:2] if value.strip()]
     return " \u2013 ".join(f"c. {year}" for year in years) or "c."
 
@@ -126,7 +126,7 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _since(values: Sequence[str]) -> str:
-    """`2020|5` is As of 2020-05."""
+    """Format `2020|5` as As of 2020-05."""
     return f"As of {when}" if (when := dated(values)) else ""
 
 

@@ -1,4 +1,4 @@
-"""The titles of a page's links. Most are ordinary ones, for which a short way leads to what the site makes of them."""
+"""The titles of a page's links. Most are ordinary, and take a short cut to their canonical form."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from unicodedata import is_normalized
 from detent.wikitext.site import ARTICLES, LONGEST_WRITTEN, Site, Title
 
 _LONGEST_ORDINARY = 60
-"""Characters. Not even with four bytes for each is that too long for a title."""
+"""Characters. Even at four bytes each, that is not too long for a title."""
 
 _MOST_ADDED = 200_000
-"""Characters of its own title that a page may say in fewer."""
+"""Number of characters that a page may gain by short forms of its own title."""
 
 _UNUSUAL = re.compile(
     "[\0-\x1f#%&/:<>[\\]_{|}~\x7f-\xa0\u1680\u180e\u2000-\u200a\u200e\u200f\u2028-\u202f\u205f\u3000\ufffd\ud800-\udfff]"
@@ -31,7 +31,7 @@ class Way(NamedTuple):
 
 
 class Titles:
-    """Titles as the site has them, each found once, and the titles that links on this page lead to."""
+    """Titles in their canonical form, each resolved once, and the titles that links on this page lead to."""
 
     def __init__(self, site: Site, page: str = "") -> None:
         self._site = site
@@ -40,7 +40,7 @@ class Titles:
         self._known: dict[str, Title | None] = {}
 
     def of(self, written: str) -> Title | None:
-        """The title that is written so; None if it is none, or an address."""
+        """Return the title with this spelling; None if it is no title, or an address."""
         try:
             return self._known[written]
         except KeyError:
@@ -48,18 +48,18 @@ class Titles:
             return title
 
     def way(self, written: str) -> Way | None:
-        """Where a link leads that is relative to the page; None for any other."""
+        """Resolve a link that is relative to the page; None for any other link."""
         if not self._site.subpages or not _MAY_BE_RELATIVE.match(written) or _ELSEWHERE.match(written):
             return None
         found = _relative(written, self.page)
         return found._replace(words=self._within_room(found.words)) if found else None
 
     def own(self) -> str:
-        """The title of the page, for where it names itself."""
+        """The title of the page, for templates that show it."""
         return self._within_room(self.page)
 
     def _within_room(self, words: str) -> str:
-        """Words that the page does not spell out itself; none any more where it would become much longer by them."""
+        """Return words that the page does not spell out itself, or '' once they would make it much longer."""
         self._room -= len(words)
         return words if self._room > 0 else ""
 
@@ -100,7 +100,7 @@ def _relative(written: str, page: str) -> Way | None:
 
 
 def _is_ordinary(name: str) -> bool:
-    """Whether it can be taken as it stands, but for its first letter."""
+    """True if the name can be taken as it is, apart from its first letter."""
     return (
         0 < len(name) <= _LONGEST_ORDINARY
         and name[0] not in " ."

@@ -1,4 +1,4 @@
-"""What a template gives to the pages that are made with it."""
+"""The effects of a template on the pages that use it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _ONLY, _ONLY_END = "<onlyinclude>", "</onlyinclude>"
 
 
 class Given(NamedTuple):
-    """The switches that a template sets, and the templates that it is made with itself, without their namespace."""
+    """The switches that a template sets, and the templates that it uses itself, without their namespace."""
 
     switches: frozenset[str]
     templates: Sequence[str]
 
 
 def given(text: str, site: Site) -> Given:
-    """What a template gives, by its wikitext. What it makes depend on how it is called counts as if it always did."""
+    """Return the effects of a template, by its wikitext. Effects that depend on its arguments count as if they
+    always applied."""
     if _ONLY in text and _ONLY_END in text:
         text = "".join(part.partition(_ONLY_END)[0] for part in text.split(_ONLY)[1:])
     text, _ = set_aside(cleaned(text), template=True)

@@ -1,7 +1,7 @@
-"""Words that a wiki shows its readers in the variant of its language that they chose: `-{zh-hans:简体;zh-hant:繁體}-`.
+"""Words that a wiki shows in the language variant its reader chose: `-{zh-hans:简体;zh-hant:繁體}-`.
 
-What is meant for the first variant is taken for all. Only wikis in a language that has variants know such marks;
-elsewhere they are text.
+The words of the first variant are taken. Only wikis in a language with variants know such marks; elsewhere they
+are text.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ _LANGUAGES = frozenset(
     {"ban", "crh", "gan", "iu", "kk", "ku", "mni", "sh", "shi", "sr", "tg", "tly", "uz", "wuu", "zgh", "zh"}
 )
 _DEEPEST = 10
-"""Levels of what stands within each other that are looked at, as MediaWiki does."""
+"""Number of nested levels that are parsed, as in MediaWiki."""
 
 _CHOICE = re.compile(rf"-\{{(?!\{{)([^{{}}{SECTION}]*+)\}}-")
-"""A choice in which nothing else stands. Where two braces follow a dash, they begin a template."""
+"""A choice with no other choice in it. Two braces after a dash begin a template."""
 _FLAGS = re.compile(r"([\w;+\- ]*+)\|")
 _LITERAL = frozenset("RN")
 
 
 def chosen(text: str, language: str) -> str:
-    """A text with one variant of each choice, if it is in a language that has any."""
+    """Return a text with one variant of each choice, if its language has variants."""
     base = language.lower().partition("-")[0]
     if "-{" not in text or base not in _LANGUAGES:
         return text
@@ -36,8 +36,8 @@ def chosen(text: str, language: str) -> str:
 
 
 def _shown(content: str, base: str) -> str:
-    """What is seen of a choice. Letters before a pipe say what it is for: some only tell of the rest of the page, or of
-    its title, and some that there is nothing to choose."""
+    """Return the visible text of a choice. Letters before a pipe are flags: some only affect the rest of the page,
+    or its title, and some turn the choice off."""
     before = _FLAGS.match(content)
     flags = {flag.strip() for flag in before[1].split(";")} if before else set()
     words = content[before.end() :] if before else content
@@ -52,6 +52,6 @@ def _shown(content: str, base: str) -> str:
 
 @cache
 def _rules(base: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What stands before the words for the first variant, and what between these and others."""
+    """Return the patterns before the words of the first variant, and between these and others."""
     begins = rf"\s*+(?:[^;:]*?=>\s*+)?{base}(?:-[a-z]+)*+\s*+:"
     return re.compile(begins), re.compile(rf";(?:{begins}|\s*+\Z)")

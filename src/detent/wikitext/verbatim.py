@@ -1,5 +1,7 @@
-"""Comments, and tags whose content is no wikitext: code, formulas, music. They are taken out before all else, because
-nothing in them is markup and nothing around them reaches into them."""
+"""Comments, and tags whose content is not wikitext: code, formulas, music.
+
+They are taken out first, because nothing in them is markup and no markup reaches into them.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,11 @@ from detent.wikitext.marks import BREAK, KEPT, KEPT_END, NOTHING
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _REST_OF_LINE = re.compile(r"[ \t]*\n")
 _NOWIKI = re.compile(r"<nowiki>((?:[^<]++|<(?!/nowiki>))*+)(</nowiki>|\Z)", re.IGNORECASE)
-"""What is never closed reaches to the end, so that this is looked for once."""
+"""An unclosed tag reaches to the end of the text, so that the search for its end runs once."""
 
 
 def decoded(text: str) -> str:
-    """A text with its entities as characters. What has no semicolon is none."""
+    """Return a text with its entities as characters. An entity without a semicolon is text."""
     return _ENTITY.sub(_character, text) if "&" in text else text
 
 
@@ -29,7 +31,7 @@ def _block(content: str) -> str:
 
 
 def _preformatted(content: str) -> str:
-    """The lines of a block in which nothing is markup, be it said once more."""
+    """Return the lines of a block without markup, even where the block repeats that it has none."""
     if "<" in content:
         content = _NOWIKI.sub(lambda nowiki: nowiki[1] if nowiki[2] else nowiki[0], content)
     return decoded(_block(content))
@@ -50,7 +52,7 @@ _SHOWN: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("inputbox", "mapframe", "maplink", "score", "section", "templatedata", "timeline"), _left_out),
     **dict.fromkeys(("templatestyles", _NOT_INCLUDED), _left_out),
 }
-"""The tags, and what is shown of their content."""
+"""The tags, and the visible part of their content."""
 
 
 def _openings(names: Iterable[str]) -> re.Pattern[str]:
@@ -63,9 +65,10 @@ _CLOSINGS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in _SHOW
 
 
 def set_aside(text: str, *, template: bool = False) -> tuple[str, list[str]]:
-    """The text without comments and with a mark for each of these tags; and what is shown in place of the marks.
+    """Return the text without comments and with a placeholder for each of these tags, and the output for each
+    placeholder.
 
-    `template`: it is that of a template, where other pages are made with it.
+    `template`: the text is a template, read as part of the pages that use it.
     """
     opening = _OPENING_IN_TEMPLATE if template else _OPENING
     found = opening.search(text)
@@ -82,15 +85,15 @@ def set_aside(text: str, *, template: bool = False) -> tuple[str, list[str]]:
 
 
 class _Taken:
-    """What was gone through so far, up to `end`."""
+    """The output up to position `end`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._pieces: list[str] = []
         self._unclosed: set[str] = set()
-        """Tags that are not closed further on: to look for that again from each of them would take too long."""
+        """Tags with no closing tag further on: searching again from each of them would take too long."""
         self._blank = True
-        """Nothing but comments and spaces stands on the line so far."""
+        """Only comments and spaces on the line so far."""
         self.shown: list[str] = []
         self.end = 0
 
@@ -99,7 +102,7 @@ class _Taken:
         return "".join(self._pieces)
 
     def comment(self, found: re.Match[str]) -> None:
-        """Leave out a comment, with its line if there is nothing else on it. What is not closed goes to the end."""
+        """Leave out a comment, with its line if nothing else is on it. An unclosed comment reaches to the end."""
         text, start = self._text, found.start()
         before = text[start - 1 : start] or "\n"
         closing = text.find("-->", found.end())
@@ -113,8 +116,8 @@ class _Taken:
         self.end = end
 
     def tag(self, found: re.Match[str], name: str) -> None:
-        """Set aside what is in a tag. One that is never closed is text, but for what other pages are not to be given:
-        that goes to the end."""
+        """Set aside the content of a tag. An unclosed tag is text, except one that hides its content from other
+        pages: that reaches to the end."""
         end = found.end()
         if found[2].endswith("/"):
             self._take(found.start())
