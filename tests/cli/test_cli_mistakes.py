@@ -98,7 +98,7 @@ def test_with_the_database_away_nobody_is_asked_and_the_reason_is_told(start: Ca
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
-        ("postgresql://me:s3cret@db:notaport/x", "its port is no number from 1 to 65535"),
+        ("postgresql://me:s3cret@db:notaport/x", "its port is not a number from 1 to 65535"),
         ("host=db password=s3 cret", "a word in it has no ="),
         ("host=db pasword=s3cret", "password may be meant"),
         ("postgresql://me:s3@cret@db/x", "is not written as %40"),

@@ -19,22 +19,22 @@ from detent.store.database import Database, connection_options
 from detent.worker.patience import opened
 
 UNREADABLE = {
-    "postgresql://me:s3cret@db:notaport/x": "its port is no number from 1 to 65535",
-    "postgresql://me:s3cret@db:70000/x": "its port is no number from 1 to 65535",
-    "host=db port=5432,cret": "its port is no number from 1 to 65535",
-    "postgresql://me:s3cret/db/x": "its port is no number from 1 to 65535",
-    "host=db connect_timeout=cret": "its connect_timeout is no number",
+    "postgresql://me:s3cret@db:notaport/x": "its port is not a number from 1 to 65535",
+    "postgresql://me:s3cret@db:70000/x": "its port is not a number from 1 to 65535",
+    "host=db port=5432,cret": "its port is not a number from 1 to 65535",
+    "postgresql://me:s3cret/db/x": "its port is not a number from 1 to 65535",
+    "host=db connect_timeout=cret": "its connect_timeout is not a number",
     "postgresql://me:s3@cret@db/x": "an @ or / in its user or password is not written as %40 or %2F",
     "postgresql://me:12/s3cret@db/x": "an @ or / in its user or password is not written as %40 or %2F",
     "postgres://me@server:s3cret@db/x": "an @ or / in its user or password is not written as %40 or %2F",
     "postgresql://me:s3%cret@db/x": "a % in it is not followed by two hexadecimal digits; the sign itself is %25",
     "postgresql://me:s3%00cret@db/x": "a % in it is not followed by two hexadecimal digits; the sign itself is %25",
-    "postgresql://me:s3cret@[::1/x": "what stands in [ ] is no address, or : or / does not follow it",
-    "postgresql://me:s3cret@[::1]cret/x": "what stands in [ ] is no address, or : or / does not follow it",
+    "postgresql://me:s3cret@[::1/x": "[ ] contains no address, or : or / does not follow it",
+    "postgresql://me:s3cret@[::1]cret/x": "[ ] contains no address, or : or / does not follow it",
     "postgresql://me:s3cret@db/x y": "a space in it is not written as %20",
     "postgresql://me:s3cret@db/x?cret": "an option in it has no =",
-    "postgresql://db/x?pasword=s3cret": "pasword is none of PostgreSQL's options, and password may be meant",
-    "host=db pasword=s3cret": "pasword is none of PostgreSQL's options, and password may be meant",
+    "postgresql://db/x?pasword=s3cret": "pasword is not an option of PostgreSQL; password may be meant",
+    "host=db pasword=s3cret": "pasword is not an option of PostgreSQL; password may be meant",
     "host=db password=s3 cret=1": "it has an option that PostgreSQL does not know",
     "postgresql:/me:s3cret@db/x?sslmode=require": "it has an option that PostgreSQL does not know",
     "host=db password=s3 cret": "a word in it has no =, perhaps because a value with a space is not in quotes",
@@ -42,7 +42,7 @@ UNREADABLE = {
     "postgres//me:s3cret@db": "it is neither a URL that begins with postgresql:// nor options such as host=db",
     "me:s3cret@db/x": "it is neither a URL that begins with postgresql:// nor options such as host=db",
     "mysql://me:s3cret@db/x": "it is neither a URL that begins with postgresql:// nor options such as host=db",
-    "host=db password=s3cret\udcff": "it is not text in UTF-8",
+    "host=db password=s3cret\udcff": "it is not UTF-8 text",
 }
 
 
@@ -94,9 +94,9 @@ async def test_a_mistake_is_not_waited_for(connection: str) -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ("sslmode=cret", "its sslmode is none that PostgreSQL knows"),
-        ("target_session_attrs=cret", "its target_session_attrs is none that PostgreSQL knows"),
-        ("host=a,b,c port=1,2", "it has not as many ports as hosts"),
+        ("sslmode=cret", "its sslmode is unknown to PostgreSQL"),
+        ("target_session_attrs=cret", "its target_session_attrs is unknown to PostgreSQL"),
+        ("host=a,b,c port=1,2", "it has a different number of ports and hosts"),
         ("service=cret", "its service is not defined"),
     ],
 )

@@ -374,7 +374,7 @@ def test_a_worker_that_is_given_a_malformed_connection_string_ends_with_the_reas
             pass_fds=(board, reading),
         )
     assert ended.returncode == 2
-    assert ended.stderr.startswith(b"The database's connection string cannot be read: its port is no number")
+    assert ended.stderr.startswith(b"The database's connection string cannot be read: its port is not a number")
     assert b"s3cret" not in ended.stderr
 
 

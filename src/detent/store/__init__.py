@@ -1,9 +1,9 @@
 """The store: the only place that knows SQL, and the only writer.
 
-An item is moved by whoever holds it: by its place while it rests, by its lease's token while a worker has
-it. What a step produced is written in one transaction with the item's new state (`settling`), counted in
-the same transaction (`tallies`) and told in the same transaction (`journal`). Nothing here decides which
-move is legal (that is `detent.lifecycle`) and nothing here runs a handler (that is `detent.worker`).
+An item is moved by its holder: by its place while it rests, by its lease's token while a worker has it. The result
+of a step is written in one transaction with the item's new state (`settling`), and counted (`tallies`) and
+recorded (`journal`) in that same transaction. Nothing here decides which move is legal (that is
+`detent.lifecycle`) and nothing here runs a handler (that is `detent.worker`).
 """
 
 from detent.store.database import Database

@@ -1,5 +1,8 @@
-"""Arrays as PostgreSQL reads them. Adding and settling send thousands of values at a time, and the driver's own way
-of writing a list looks at each value several times; these write the same text in one pass, or two."""
+"""Arrays in PostgreSQL's text form.
+
+Adding and settling send thousands of values at a time, and the driver's own conversion of a list looks at each
+value several times; these functions write the same text in one pass, or two.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def texts(values: Iterable[str | None]) -> str:
 
 
 def _plain(values: list[str | None]) -> str | None:
-    """The array, if nothing in it has to be escaped: most are like this, and this way is five times as fast."""
+    """Return the array if nothing in it needs escaping: most are like this, and this way is five times as fast."""
     try:
         joined = '","'.join(values)  # type: ignore[arg-type]  # one that is none is the exception
     except TypeError:
@@ -29,7 +32,7 @@ def _plain(values: list[str | None]) -> str | None:
 
 
 def documents(values: Iterable[Mapping[str, Any]]) -> str:
-    """JSON documents, most of which say nothing, or are the very one before."""
+    """Return an array of JSON documents, most of which are empty, or equal to the one before."""
     written: list[str] = []
     before = None
     for value in values:

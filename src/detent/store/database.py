@@ -1,8 +1,8 @@
-"""Connections to PostgreSQL: one pool per process, and how a transaction begins.
+"""Connections to PostgreSQL: one pool per process, and the beginning of transactions.
 
-The engine's statements are look-ups and short ranges, always through an index. Their best plan does not
-depend on how many items there are today, so its connections are told not to consider plans that read whole
-tables: a plan chosen on yesterday's statistics never scans a million items to claim ten.
+The engine's statements are look-ups and short ranges, always through an index. Their best plan does not depend on
+the number of items, so its connections do not consider plans that read whole tables: a plan chosen on yesterday's
+statistics never scans a million items to claim ten.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ SESSION = {
 
 
 _PRESENCE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 30_000}
-"""How soon it is noticed that a server, or the way to it, is gone, where a connection string says nothing of it."""
+"""Time until a lost server or network is noticed, unless the connection string sets it."""
 
 PASSING = (
-    "25006",  # read only: a standby, or a server being looked after
+    "25006",  # read only: a standby, or a server under maintenance
     "25P03",  # idle in a transaction for too long
-    "25P04",  # a transaction over its time limit
+    "25P04",  # a transaction over its timeout
     "40",  # a deadlock, a conflict between transactions
     "53",  # no room on the disk, in memory, for connections
-    "55P03",  # a lock that somebody else holds
-    "57014",  # a statement that was cancelled, or is over its time limit
+    "55P03",  # a lock held by another session
+    "57014",  # a statement that was cancelled, or is over its timeout
     "58",  # an error of the server's machine
 )
-"""How the codes of errors begin that say nothing about the statement: the same one may work in a moment."""
+"""Prefixes of error codes that are not the statement's fault: the same statement may succeed in a moment."""
 
 
 class Database:
@@ -60,7 +60,7 @@ class Database:
     def __init__(self, conninfo: str, *, size: int = 4, wait_seconds: float = 10.0) -> None:
         self.conninfo = conninfo
         self.now: datetime | None = None
-        """In tests, the time that the database shall believe it is."""
+        """The time that the database uses instead of its clock, in tests."""
         self._wait_seconds = wait_seconds
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             conninfo,
@@ -82,14 +82,14 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection in autocommit, for single statements."""
+        """Open a connection in autocommit, for single statements."""
         with passing_told():
             async with self._pool.connection() as connection:
                 yield connection
 
     @contextlib.asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """A connection in a transaction that commits at the end of the block."""
+        """Open a connection in a transaction that commits at the end of the block."""
         async with self.connection() as connection, connection.transaction():
             if self.now is not None:
                 await connection.execute("SELECT set_config('detent.now', %s, true)", [self.now.isoformat()])
@@ -97,7 +97,7 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Connection]:
-        """A connection that sees the database as it is at one moment, whatever is written meanwhile."""
+        """Open a connection that sees the database at one moment, whatever is written meanwhile."""
         async with self.connection() as connection:
             await connection.set_isolation_level(IsolationLevel.REPEATABLE_READ)
             await connection.set_read_only(True)
@@ -118,7 +118,7 @@ class Database:
 
 
 def connection_options(conninfo: str = "") -> dict[str, Any]:
-    """How the engine connects; the user's own options hold as well, where they do not contradict its own."""
+    """Return the engine's connection options; the user's own apply too, unless they contradict these."""
     given = read(conninfo)
     own = given.get("options", os.environ.get("PGOPTIONS", ""))
     options = " ".join([own, *(f"-c {name}={value}" for name, value in SESSION.items())]).strip()
@@ -133,13 +133,13 @@ def connection_options(conninfo: str = "") -> dict[str, Any]:
 
 
 async def fetch(connection: Connection, name: str, parameters: Mapping[str, Any] | None = None) -> list[Any]:
-    """Run a named statement and return its rows, if it gives any."""
+    """Run a named statement and return its rows, if it has any."""
     cursor = await connection.execute(SQL[name], parameters)
     return await cursor.fetchall() if cursor.description else []
 
 
 async def fetch_together(connection: Connection, *statements: tuple[str, Mapping[str, Any]]) -> list[list[Any]]:
-    """Run named statements that do not need each other's rows, sent at once, and return the rows of each."""
+    """Run named statements that do not depend on each other in one round trip, and return the rows of each."""
     async with connection.pipeline():
         cursors = [await connection.execute(SQL[name], parameters, binary=True) for name, parameters in statements]
         return [await cursor.fetchall() for cursor in cursors]
@@ -147,7 +147,7 @@ async def fetch_together(connection: Connection, *statements: tuple[str, Mapping
 
 @contextlib.contextmanager
 def passing_told() -> Iterator[None]:
-    """Errors that pass are raised as DatabaseAway or DatabaseBusy, whatever the driver calls them."""
+    """Raise passing errors as DatabaseAway or DatabaseBusy, whatever the driver calls them."""
     try:
         yield
     except psycopg.Error as error:
@@ -159,12 +159,12 @@ def passing_told() -> Iterator[None]:
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Whether the error says that the server is not there, and not that the statement was wrong."""
+    """True if the error means that the server is not there, rather than that the statement was wrong."""
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
     return error.sqlstate.startswith(("08", "57P"))
 
 
 def is_busy(error: psycopg.Error) -> bool:
-    """Whether the error says that the server cannot do it now, and not that the statement was wrong."""
+    """True if the error means that the server cannot do it now, rather than that the statement was wrong."""
     return (error.sqlstate or "").startswith(PASSING)

@@ -1,7 +1,7 @@
-"""Bringing a database to this program's schema, one numbered step after the other.
+"""Migrations: numbered steps that bring a database to this program's schema.
 
-A step, once shipped, is never edited. Each is applied in a transaction that also records it, and all of it
-under one advisory lock: several programs that start at once on an empty database all succeed.
+A step, once shipped, is never edited. Each is applied in a transaction that also records it, and all of it under
+one advisory lock: several programs that start at once on an empty database all succeed.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Migration:
 
 
 def migrations() -> list[Migration]:
-    """The steps this program knows, in order."""
+    """Return the migrations that this program knows, in order."""
     files = resources.files(__package__).joinpath("migrations").iterdir()
     found = [_read(file.name, file.read_text(encoding="utf-8")) for file in files if file.name.endswith(".sql")]
     return sorted(found, key=lambda migration: migration.number)
 
 
 async def upgrade(database: Database) -> list[Migration]:
-    """Apply the steps that are missing; returns them. Refuses a database from a newer program."""
+    """Apply the missing migrations, and return them. A database from a newer program is refused."""
     known = migrations()
     async with database.connection() as connection:
         applied = await version(connection)
@@ -59,7 +59,7 @@ async def upgrade(database: Database) -> list[Migration]:
 
 
 async def version(connection: Connection) -> int:
-    """The number of the last step applied; 0 for an empty database."""
+    """Return the number of the last migration applied; 0 for an empty database."""
     exists = await connection.execute("SELECT to_regclass('detent.migration') IS NOT NULL AS exists")
     row = await exists.fetchone()
     if row is None or not row.exists:
@@ -73,7 +73,7 @@ async def _apply(connection: Connection, known: list[Migration]) -> list[Migrati
     applied = []
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        if not (await connection.execute(_SCHEMA_EXISTS)).rowcount:  # an administrator may have made it
+        if not (await connection.execute(_SCHEMA_EXISTS)).rowcount:  # an administrator may have created it
             await connection.execute("CREATE SCHEMA detent")
         await connection.execute(_RECORD.encode(), prepare=False)
         present = await version(connection)

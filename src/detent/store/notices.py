@@ -23,7 +23,7 @@ class Notices:
         self._last_sent = 0.0
 
     async def hint(self) -> bool:
-        """Tell whoever listens to look again, unless that was said a moment ago; returns whether it was sent."""
+        """Send a hint unless one was sent a moment ago; return True if it was sent."""
         now = time.monotonic()
         if now - self._last_sent < QUIET_SECONDS:
             return False
@@ -34,7 +34,7 @@ class Notices:
 
     @contextlib.asynccontextmanager
     async def listening(self) -> AsyncIterator[asyncio.Event]:
-        """An event that is set whenever a hint arrives. Without the database it just stays unset."""
+        """Yield an event that is set whenever a hint arrives. Without the database it stays unset."""
         heard = asyncio.Event()
         task = asyncio.create_task(self._listen(heard))
         try:

@@ -1,4 +1,4 @@
-"""What the server says of itself, and the steps that its schema lacks."""
+"""Facts about the server, and the migrations that its schema lacks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from detent.store.migration import upgrade as apply_missing
 
 @dataclass(frozen=True)
 class Facts:
-    """A server as it is now; `connections` counts those of others than who asks."""
+    """A snapshot of a server; `connections` does not count the caller's own."""
 
     version: str
     size_bytes: int
@@ -24,7 +24,7 @@ class Facts:
 
 
 def newest_schema() -> int:
-    """The newest schema that this program knows."""
+    """Return the number of the newest schema that this program knows."""
     return migrations()[-1].number
 
 
@@ -36,13 +36,13 @@ async def facts(conninfo: str) -> Facts:
 
 
 async def upgrade(conninfo: str) -> list[Migration]:
-    """Bring the schema of a server up to date; returns the steps that were missing."""
+    """Bring the schema of a server up to date; return the migrations applied."""
     async with _opened(conninfo) as database:
         return await bring_up_to_date(database)
 
 
 async def bring_up_to_date(database: Database) -> list[Migration]:
-    """Apply the steps that the schema lacks, and give the journal its next months; returns the steps."""
+    """Apply the missing migrations, and create the journal's next monthly partitions; return the migrations."""
     applied = await apply_missing(database)
     if applied:
         await Journal(database).extend(datetime.now(UTC))

@@ -9,7 +9,7 @@ _HEADING = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 def read() -> dict[str, str]:
-    """Every named statement of every file."""
+    """Read every named statement of every file."""
     named: dict[str, str] = {}
     for file in sorted(resources.files(__package__).joinpath("sql").iterdir(), key=lambda file: file.name):
         _, *parts = _HEADING.split(file.read_text(encoding="utf-8"))

@@ -102,15 +102,15 @@ class Store:
         await self.close()
 
     async def declare(self, source: str, label: str, lifecycle: Lifecycle) -> Kind:
-        """Make sure that items of this source and label can be added; they follow this lifecycle."""
+        """Declare a kind of item: this source and label, following this lifecycle."""
         return await self.kinds.declare(source, label, lifecycle)
 
     async def add(self, source: str, label: str, new: Iterable[str | NewItem]) -> int:
-        """Add items that are not there yet, given as keys or as NewItem; returns how many were new."""
+        """Add items that do not exist yet, given as keys or as NewItem; return the number added."""
         named = [entry if isinstance(entry, NewItem) else NewItem(entry, label) for entry in new]
         try:
             return await self._add(source, named)
-        except KindGone:  # what is known of it is old: it may have been declared again
+        except KindGone:  # the cached kind is stale: it may have been declared again
             await self.kinds.refresh()
             return await self._add(source, named)
 
@@ -138,30 +138,30 @@ class Store:
         )
 
     async def renew(self, tokens: Iterable[int]) -> set[int]:
-        """Keep leases; those that are not returned are lost."""
+        """Renew leases; the tokens not returned are lost."""
         return await self.leases.renew(tokens)
 
     async def held(self, token: int) -> list[Item]:
-        """The items that are held under this token."""
+        """Return the items held under this token."""
         return await self.leases.held(token)
 
     async def pause(self, source: str) -> None:
-        """Let nothing more of this source be claimed."""
+        """Pause a source: none of its items are claimed."""
         await self.sources.pause(source)
 
     async def resume(self, source: str) -> None:
-        """Let this source be worked on again."""
+        """Resume a paused source."""
         await self.sources.resume(source)
         await self.notices.hint()
 
     async def workers(self) -> Sequence[Holder]:
-        """Who holds work now."""
+        """Return the holders of leases."""
         return await self.leases.workers()
 
     async def settle(
         self, outcomes: Sequence[tuple[Item, Outcome | Step]], policy: RetryPolicy | None = None
     ) -> list[Receipt]:
-        """Write what became of items, each all or nothing, and say of each what happened."""
+        """Write the outcomes of items, each in full or not at all, and return a receipt for each."""
         rules = policy or RetryPolicy()
         lifecycles = await self._lifecycles(item for item, _ in outcomes)
         verdicts = [
@@ -172,7 +172,7 @@ class Store:
     async def release(
         self, items: Sequence[Item], reason: str = "released", *, delay_seconds: float | None = None
     ) -> list[Receipt]:
-        """Give items back untried, to be claimed again after a while; the attempt does not count."""
+        """Give items back untried, to be claimed again after `delay_seconds`; the attempt does not count."""
         lifecycles = await self._lifecycles(items)
         verdicts = [released(item, lifecycles[item.lifecycle], reason, delay_seconds) for item in items]
         return await self._settling.settle(verdicts)
@@ -180,14 +180,15 @@ class Store:
     async def rescue(
         self, *, owner: str = "rescue", tokens: Iterable[int] = (), overdue: bool = True, alone: bool = True
     ) -> dict[int, str]:
-        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went.
+        """Take back the items of expired leases, if `overdue`, and of the named leases; return each item's new
+        state.
 
-        Each is tried alone then; if not `alone`, only when it is for the last time.
+        Each item is then retried alone or, without `alone`, only on its last attempt.
         """
         return await self.leases.rescue(owner=owner, tokens=tokens, overdue=overdue, alone=alone)
 
     async def mark_changed(self, source: str, label: str, hashes: Mapping[str, str], *, owner: str = BY_HAND) -> int:
-        """Send items with a new content hash round again; returns how many that were."""
+        """Send items with a new content hash back to work; return their number."""
         return await self.items.mark_changed(await self.kinds.get(source, label), hashes, owner=owner)
 
     async def retry(self, ids: Sequence[int], *, owner: str = BY_HAND, to: str | None = None) -> int:
@@ -195,11 +196,12 @@ class Store:
         return len(await self.items.retry(ids, owner=owner, to=to))
 
     async def pause_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
-        """Stop items whose lifecycle allows it, such as crawls; returns how many. They keep their checkpoints."""
+        """Pause items whose lifecycle allows it, such as crawls; return the number paused. They keep their
+        checkpoints."""
         return await self.items.pause(ids, owner=owner)
 
     async def resume_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
-        """Let paused items go on; returns how many."""
+        """Resume paused items; return the number resumed."""
         resumed = await self.items.resume(ids, owner=owner)
         await self.notices.hint()
         return resumed
@@ -213,41 +215,43 @@ class Store:
         return len(await self.items.skip(ids, owner=owner))
 
     async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:
-        """Take items that vanished at the source out of the graph, with all that belongs to them; returns how many."""
+        """Remove items that vanished at the source, with everything that belongs to them; return the number removed."""
         return await self.removal.remove(await self.kinds.get(source, label), keys)
 
     async def remove_others(self, source: str, label: str, named: Set[str], *, unseen: Sequence[str] = ()) -> int:
-        """Take the items out of the graph whose keys the source no longer names; returns how many. What has one of the
-        keys that were `unseen`, or one that goes on after it with `/`, stays."""
+        """Remove the items whose keys the source no longer names; return the number removed.
+
+        Items whose key is in `unseen`, or continues such a key with `/`, stay.
+        """
         return await self.removal.remove_others(await self.kinds.get(source, label), named, unseen)
 
     def remove_source(self, name: str) -> AsyncGenerator[int, None]:
-        """Remove a source and all it brought, in steps; says after each how many items are gone."""
+        """Remove a source and everything it brought, in steps; yield the number of items removed so far."""
         return self.removal.remove_source(name)
 
     async def embed_anew(self, hashes: Sequence[UUID], *, reason: str) -> int:
-        """Send the items with these texts back to be embedded; returns of how many that changed something.
+        """Send the items with these texts back to be embedded; return the number of items changed.
 
-        Those that are on their way are left alone. Those that came to rest otherwise, because embedding failed or
-        there is nothing to embed, have no embedding any more.
+        Items already on their way are left alone. Items that came to rest in another way, because embedding failed
+        or there is nothing to embed, lose their embedding.
         """
         rows = await self.database.fetch("embedded_items", {"hashes": list(hashes)})
         return await embed_anew(self.items, self.kinds, rows, reason)
 
     async def has_texts(self) -> bool:
-        """Whether there is anything to be searched: a question that loads nothing of what searches."""
+        """True if there is anything to search. Loads no part of the search."""
         return bool((await self.database.fetch("anything_to_search"))[0].found)
 
     async def count_by_state(self) -> list[Tally]:
-        """How many items there are of each source and label in each state."""
+        """Count the items of each source and label in each state."""
         return await self.tallies.count()
 
     async def show(self, item: int) -> Story:
-        """All that is known of one item."""
+        """Return everything known about one item."""
         return await self.listing.story(item)
 
     async def history(self, item: int) -> list[Entry]:
-        """Every move of one item, oldest first."""
+        """Return every move of one item, oldest first."""
         return await self.journal.history(item)
 
     async def list(
@@ -277,5 +281,5 @@ class Store:
         )
 
     async def _lifecycles(self, items: Iterable[Item]) -> dict[str, Lifecycle]:
-        """The lifecycles that these items follow, by name."""
+        """Return the lifecycles of these items, by name."""
         return {name: await self.kinds.lifecycle(name) for name in {item.lifecycle for item in items}}

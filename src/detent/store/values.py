@@ -1,4 +1,4 @@
-"""Whether PostgreSQL can keep a value. What it cannot keep is refused here, with a reason for a person."""
+"""Checks of values that PostgreSQL cannot store. They are refused here, with a reason for a person."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from detent.knowledge import (
 from detent.lifecycle import Trouble
 
 LONGEST_TEXT = 100_000_000
-"""Characters. PostgreSQL takes a statement of a thousand million bytes at most, with all that it carries."""
+"""Characters. PostgreSQL limits a statement with all its data to about 1 GB."""
 
 LONGEST_MESSAGE = 100_000
 
 LONGEST_KEY = 2000
-"""Bytes. A key is in an index, whose entries PostgreSQL limits to a third of a page."""
+"""Bytes. A key is indexed, and PostgreSQL limits index entries to a third of a page."""
 
 _SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 _FEW = 100
-"""Properties that are looked at one by one."""
+"""Largest number of properties that are checked one by one."""
 
 
 def check_text(what: str, text: str | None) -> None:
@@ -45,7 +45,7 @@ def check_text(what: str, text: str | None) -> None:
     if not isinstance(text, str):
         raise Unstorable(f"{what} is {type(text).__name__}, not text")
     if len(text) > LONGEST_TEXT:
-        raise Unstorable(f"{what} is {len(text):,} characters long; at most {LONGEST_TEXT:,} can be kept")
+        raise Unstorable(f"{what} is {len(text):,} characters long; at most {LONGEST_TEXT:,} can be stored")
     if text.isascii() and "\x00" not in text:
         return
     if "\x00" in text:
@@ -57,20 +57,20 @@ def check_text(what: str, text: str | None) -> None:
 
 
 def beginning_like(key: str) -> dict[str, str]:
-    """Between which keys those are that begin like this one: what may have been meant where nothing has it."""
+    """Return the range of keys that begin with this one, to suggest one when no key matches exactly."""
     start = key[: max(1, len(key) // 3)]
     return {"start": start, "end": start + "\U0010ffff"}
 
 
 def check_key(what: str, key: str) -> None:
     if isinstance(key, str) and key.isascii() and 0 < len(key) <= LONGEST_KEY and "\x00" not in key:
-        return  # nearly all are like this, and there may be millions
+        return  # the common case, and there may be millions
     check_text(what, key)
     if not key:
         raise Unstorable(f"{what} is empty")
     length = len(key.encode("utf-8"))
     if length > LONGEST_KEY:
-        raise Unstorable(f"{what} is {length:,} bytes long; at most {LONGEST_KEY:,} can be kept")
+        raise Unstorable(f"{what} is {length:,} bytes long; at most {LONGEST_KEY:,} can be stored")
 
 
 def check_priority(priority: int) -> None:
@@ -82,19 +82,19 @@ def check_properties(what: str, properties: Mapping[str, Any]) -> None:
     _require_type(what, properties, Mapping)
     few = len(properties) <= _FEW
     if few and all(map(_is_plain_text, properties)) and all(map(_is_harmless, properties.values())):
-        return  # nearly all are like this, and there may be millions
+        return  # the common case, and there may be millions
     try:
-        text = json.dumps(dict(properties), allow_nan=False, sort_keys=True)  # as they are when they are compared
+        text = json.dumps(dict(properties), allow_nan=False, sort_keys=True)  # in the form in which they are compared
     except (TypeError, ValueError, RecursionError) as error:
         raise Unstorable(f"{what} cannot be written as JSON: {error}") from None
     if len(text) > LONGEST_TEXT:
-        raise Unstorable(f"{what}: {len(text):,} characters of JSON; at most {LONGEST_TEXT:,} can be kept")
+        raise Unstorable(f"{what}: {len(text):,} characters of JSON; at most {LONGEST_TEXT:,} can be stored")
     if "\\u0000" in text or "\\ud" in text.lower():
         _check_strings(what, properties)
 
 
 def _is_plain_text(value: object) -> bool:
-    """Whether this is text, and there is nothing to be said against it at first glance."""
+    """True if the value is text that needs no closer check."""
     return type(value) is str and len(value) <= LONGEST_KEY and value.isascii() and "\x00" not in value
 
 
@@ -117,7 +117,7 @@ def check_new_item(new: NewItem) -> None:
 
 
 def check_outcome(outcome: object) -> None:
-    """Raise Unstorable if this is no outcome, or anything that it carries cannot be kept."""
+    """Raise Unstorable if this is no outcome, or if any of its data cannot be stored."""
     match outcome:
         case Done() | Step():
             _check_product(outcome)
@@ -167,7 +167,7 @@ def _check_data(done: Product) -> None:
 
 
 def _check_company(done: Product) -> None:
-    """What an outcome says of others than its item, and of the item's other names."""
+    """Check an outcome's data about other items, and the item's other names."""
     if done.children is not None:
         _check_children(done.children)
     if done.mentions:
@@ -191,8 +191,8 @@ def _check_embedding(embedding: Embedding) -> None:
 
 
 def printable(text: object) -> str:
-    """A message as it can be kept: what PostgreSQL refuses is shown as an escape, and the end of a very long one is
-    left out."""
+    """Return a message that can be stored: characters that PostgreSQL refuses are escaped, and a very long message
+    is cut."""
     escaped = str(text)[:LONGEST_MESSAGE].replace("\x00", "\\x00")
     return escaped.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
@@ -227,8 +227,7 @@ def _check_references(what: str, references: Sequence[Reference]) -> None:
 
 
 def _is_plain(reference: Reference) -> bool:
-    """Whether there is nothing to be said against what a reference names at first glance. Nearly all are like this, and
-    there may be millions."""
+    """True if a reference needs no closer check. Nearly all are like this, and there may be millions."""
     return (
         type(reference) is Reference
         and reference.source is None

@@ -115,7 +115,7 @@ async def test_a_text_that_no_statement_can_carry_fails_its_item_and_no_other(
     long, short = await wiki.claim(ARTICLES, owner="w")
     receipts = await wiki.settle([(long, Done(node=Node("t", "x" * 11))), (short, Done(node=Node("t", "x" * 10)))])
     assert [receipt.status for receipt in receipts] == ["refused", "applied"]
-    assert "11 characters long; at most 10 can be kept" in str(receipts[0].reason)
+    assert "11 characters long; at most 10 can be stored" in str(receipts[0].reason)
 
 
 @pytest.mark.parametrize("sqlstate", LASTING, ids=LASTING.get)
