@@ -90,7 +90,7 @@ def test_blank_text_has_no_pieces() -> None:
 
 
 def test_a_piece_needs_a_character() -> None:
-    with pytest.raises(ValueError, match="0 is too few"):
+    with pytest.raises(ValueError, match="at least 1 character, not 0"):
         split("a", 0)
 
 

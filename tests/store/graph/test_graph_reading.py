@@ -126,7 +126,7 @@ async def test_what_cannot_be_asked_for_is_told(reading: GraphReader, wiki: Stor
     with pytest.raises(InvalidLimit):
         await reading.subgraph(ids["a"], limit=0)
     for mark in ("x", "{}", '{"list": 1}', "[]"):
-        with pytest.raises(UnknownName, match="is no mark of a page"):
+        with pytest.raises(UnknownName, match="is not a page cursor"):
             await reading.neighbours(ids["a"], after=mark)
 
 

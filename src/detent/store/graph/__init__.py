@@ -1,7 +1,9 @@
-"""GraphReader the graph: a node's neighbours a page at a time, the shortest path between two, what is around one.
+"""Reading and writing the graph: a node's neighbours a page at a time, the shortest path between two nodes, the
+surroundings of one.
 
-Whatever a node's number of edges, what is read is bounded by what was asked for: pages and levels are read through
-indexes in both directions, and only as far as they are wanted. Nothing here writes.
+However many edges a node has, the amount read is bounded by the request: pages and levels are read through indexes
+in both directions, and only as far as they are needed. Only `writing` and `aliases` write, in the transaction that
+settles the items.
 """
 
 from detent.store.graph.neighbours import Neighbour, Neighbours

@@ -1,7 +1,10 @@
-"""Aliases: keys that stand for others, as items say. What was said is kept; beside it, one that leads to another is
-turned to where that leads, so that looking one up is one step. Where several items claim a key, the schema says whose
-word counts, and keeps the others' for when it is taken back. Therefore they are written by one transaction at a time,
-as the last it does. Who says nothing else than before does not wait for that."""
+"""Aliases: keys that stand for other keys, as declared by items.
+
+The declared target is stored. Beside it, an alias that leads to another alias is resolved to its final target, so
+that a look-up is one step. If several items claim a key, the schema decides whose claim counts, and keeps the
+others for when that one is withdrawn. Aliases are therefore written by one transaction at a time, as its last
+action. An item that repeats its earlier claims does not wait for that.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from detent.store.ledger.family import asked_by_name
 
 
 class Claim(NamedTuple):
-    """What an item says: that a key stands for another of the same kind."""
+    """An item's claim that a key stands for another key of the same kind."""
 
     kind_id: int
     key: str
@@ -25,8 +28,10 @@ class Claim(NamedTuple):
 async def write_aliases(
     connection: Connection, saying: Mapping[int, Set[Claim]], real: Sequence[tuple[int, str]]
 ) -> None:
-    """Write all that items, by their numbers, say about keys. `real` are the kinds and keys of what has content now, so
-    that it stands for nothing else."""
+    """Write all claims of items, given by number, about keys.
+
+    `real` are the kinds and keys that have content now, and so stand for nothing else.
+    """
     changed = await _changed(connection, saying)
     asked = asked_by_name(real)
     if not changed and not (real and await fetch(connection, "aliased", asked)):
@@ -37,7 +42,7 @@ async def write_aliases(
 
 
 async def write_claims(connection: Connection, lines: Sequence[tuple[Claim, int]]) -> None:
-    """Write what is said about keys, and by which item. The caller holds the lock on aliases."""
+    """Write claims and the items that make them. The caller holds the lock on aliases."""
     keys = Counter((claim.kind_id, claim.key) for claim, _ in lines)
     targets = {(claim.kind_id, claim.said_key) for claim, _ in lines}
 
@@ -57,7 +62,7 @@ async def write_claims(connection: Connection, lines: Sequence[tuple[Claim, int]
 
 
 async def _changed(connection: Connection, saying: Mapping[int, Set[Claim]]) -> list[int]:
-    """The items that say something else than before."""
+    """Return the items whose claims differ from the stored ones."""
     said: dict[int, set[Claim]] = {number: set() for number in saying}
     for row in await fetch(connection, "said", {"ids": list(saying)}) if saying else ():
         said[row.said_by].add(Claim(row.kind_id, row.key, row.said_key))

@@ -1,4 +1,4 @@
-"""What handlers may read of the items they are given: it is handed to them, so that they need no database."""
+"""The content of items that handlers may read: it is handed to them, so that they need no database."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Contents:
         self._database = database
 
     async def with_nodes(self, items: Sequence[Item]) -> list[Item]:
-        """The items with their content so far."""
+        """Return the items with their content so far."""
         rows = await self._database.fetch("read_nodes", {"ids": [item.id for item in items]})
         nodes = {row.item_id: Node(row.title, row.text, row.properties, row.content_hash) for row in rows}
         return [item._replace(node=nodes.get(item.id)) for item in items]
 
     async def with_links(self, items: Sequence[Item]) -> list[Item]:
-        """The items with their content so far, and what they refer to, in order."""
+        """Return the items with their content so far and their links, in order."""
         links: dict[int, list[Reference]] = {}
         for row in await self._database.fetch("read_links", {"ids": [item.id for item in items]}):
             reference = Reference(row.type, row.label, row.key, row.source, row.properties)
@@ -29,7 +29,7 @@ class Contents:
         return [item._replace(links=links.get(item.id, [])) for item in await self.with_nodes(items)]
 
     async def with_passages(self, items: Sequence[Item]) -> list[Item]:
-        """The items with the texts that are to be embedded."""
+        """Return the items with the texts to be embedded."""
         rows = await self._database.fetch("read_texts", {"ids": arrays.integers(item.id for item in items)})
         passages = {row.item_id: Passage.of(row.title, row.text) for row in rows}
         nothing = Passage.of("", "")
@@ -37,7 +37,7 @@ class Contents:
 
 
 def having_vectors(items: Sequence[Item], known: Set[UUID]) -> list[Item]:
-    """The items, those passages marked whose texts are known."""
+    """Return the items, with the passages marked whose texts have a vector."""
     return [
         item._replace(passage=passage._replace(known=True))
         if (passage := item.passage) is not None and passage.hash in known

@@ -1,7 +1,7 @@
-"""A node's neighbours, a page at a time: where its edges lead, and where those come from that lead to it.
+"""A node's neighbours, a page at a time: the targets of its edges, and the nodes whose edges lead to it.
 
-Four lists follow each other: its references, its children, the references to it, and its parent. Each has an index
-that gives it in order, so a page begins where the one before ended, however many edges lie before it.
+There are four lists in a row: its references, its children, the references to it, and its parent. Each has an
+index in its own order, so a page begins where the previous one ended, however many edges lie before it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ async def neighbours(
         asked = {"id": node, "limit": limit + 1 - len(found), **filters.parameters()}
         asked.update({name: begin[name] for name in _BEGINNING})
         if number == mark["list"] and after is not None and statement == "parent_in":
-            continue  # there is one parent at most, and the page before ended with it
+            continue  # there is at most one parent, and the previous page ended with it
         found += [(number, row) for row in await fetch(connection, statement, asked)]
     page = [
         Neighbour(_LISTS[number][1], row.type, await named(kinds, row), row.properties) for number, row in found[:limit]
@@ -84,5 +84,5 @@ def _read_mark(after: str | None) -> dict[str, Any]:
     except ValueError:
         mark = None
     if not isinstance(mark, dict) or {name: type(value) for name, value in mark.items()} != _MARK:
-        raise UnknownName(f"{after!r} is no mark of a page; use the `next` of the page before.")
+        raise UnknownName(f"{after!r} is not a page cursor; use the `next` of the page before.")
     return mark

@@ -1,4 +1,4 @@
-"""Nodes and edges as they are read, and what may be read of them."""
+"""Nodes and edges as they are read, and the filters of reading."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from detent.knowledge.value import Value
 from detent.store.ledger.kinds import Kind, Kinds, unknown
 
 Direction = Literal["out", "in", "both"]
-"""Along the edges, against them, or either way."""
+"""Along the edges, against them, or both."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Content(Value):
 
 @dataclass(frozen=True)
 class Filters:
-    """Which edges and nodes count; None stands for all. Nodes are chosen by their kinds."""
+    """The edges and nodes that count; None means all. Nodes are filtered by their kinds."""
 
     types: list[str] | None = None
     kinds: list[int] | None = None
@@ -68,7 +68,7 @@ class Filters:
 async def filters(
     kinds: Kinds, types: Iterable[str] | None, labels: Iterable[str] | None, sources: Iterable[str] | None
 ) -> Filters:
-    """The filters that these names mean; a source or a label that does not exist is an error."""
+    """Return the filters for these names; an unknown source or label is an error."""
     wanted = None if types is None else list(types)
     if labels is None and sources is None:
         return Filters(wanted)
@@ -90,6 +90,6 @@ def _chosen(known: Sequence[Kind], attribute: str, names: Iterable[str] | None) 
 
 
 async def named(kinds: Kinds, row: Any) -> NamedNode:
-    """A node as it is named, from a row with its number, kind, key and title."""
+    """Return the named node of a row with number, kind, key and title."""
     kind = await kinds.by_id(row.kind_id)
     return NamedNode(row.id, kind.source, kind.label, row.key, row.title)

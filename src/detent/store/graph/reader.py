@@ -26,24 +26,24 @@ class GraphReader:
         self._kinds = kinds
 
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[NamedNode]:
-        """The nodes that are known by this key or alias; none, if there is none."""
+        """Return the nodes with this key or alias, if any."""
         check_key("a key", key)
         kinds = [kind.id for kind in await self._kinds.select(source, label)]
         rows = await self._database.fetch("find_nodes", {"key": key, "kinds": kinds})
         return [await named(self._kinds, row) for row in rows]
 
     async def nodes(self, ids: Sequence[int]) -> list[NamedNode]:
-        """Nodes by number, in this order; those that are not there are left out."""
+        """Return nodes by number, in this order, without those that do not exist."""
         rows = await self._database.fetch("named_nodes", {"ids": list(ids)})
         found = {row.id: await named(self._kinds, row) for row in rows}
         return [found[number] for number in ids if number in found]
 
     async def texts(self, node: int) -> list[tuple[str, str]]:
-        """What it says and what those that belong to it say, in their order, each under its title."""
+        """Return the node's text and those of the nodes that belong to it, in order, each with its title."""
         return [(row.title, row.text) for row in await self._database.fetch("texts", {"id": node})]
 
     async def node(self, node: int) -> Content:
-        """All that a node has."""
+        """Return the full content of a node."""
         rows = await self._database.fetch("node_content", {"id": node})
         if not rows:
             raise await self._missing(node)
@@ -73,7 +73,7 @@ class GraphReader:
         limit: int = 100,
         after: str | None = None,
     ) -> Neighbours:
-        """A page of a node's edges with their other ends: those that lead away first, then those that lead to it."""
+        """Return a page of a node's edges with their other ends: first outgoing edges, then incoming ones."""
         _require(direction, limit)
         await self._require_nodes(node)
         chosen = await filters(self._kinds, types, labels, sources)
@@ -93,9 +93,9 @@ class GraphReader:
         sources: Iterable[str] | None = None,
         max_length: int = 10,
     ) -> GraphPath:
-        """A shortest path along the edges (`out`), against them (`in`) or either way (`both`).
+        """Return a shortest path along the edges (`out`), against them (`in`) or either way (`both`).
 
-        `labels` and `sources` say which nodes may lie between the two ends.
+        `labels` and `sources` restrict the nodes between the two ends.
         """
         _require(direction, max_length)
         await self._require_nodes(start, goal)
@@ -117,7 +117,8 @@ class GraphReader:
         labels: Iterable[str] | None = None,
         sources: Iterable[str] | None = None,
     ) -> Subgraph:
-        """The nodes within `depth` edges of one, nearest first, at most `limit` of them, and the edges among them."""
+        """Return the nodes within `depth` edges of one, nearest first, at most `limit` of them, and the edges
+        among them."""
         _require(direction, limit)
         await self._require_nodes(node)
         chosen = await filters(self._kinds, types, labels, sources)
@@ -130,7 +131,7 @@ class GraphReader:
 
     @contextlib.asynccontextmanager
     async def _one_moment(self) -> AsyncIterator[Connection]:
-        """A transaction in which the graph does not change."""
+        """Open a transaction in which the graph does not change."""
         async with self._database.connection() as connection, connection.transaction():
             await fetch(connection, "one_moment")
             yield connection
@@ -146,7 +147,7 @@ class GraphReader:
                 raise await self._missing(number)
 
     async def _missing(self, number: int) -> UnknownName:
-        """Tell an item that has no node yet from a number that is nobody's."""
+        """Return the error for an item without a node, or for a number that no item has."""
         rows = await self._database.fetch("find_by_id", {"ids": [number]})
         if not rows:
             return UnknownName(f"There is no item number {number}.")
@@ -156,6 +157,6 @@ class GraphReader:
 
 def _require(direction: str, limit: int) -> None:
     if direction not in _DIRECTIONS:
-        raise UnknownName(f"There is no direction {direction!r}. There are: {', '.join(_DIRECTIONS)}.")
+        raise UnknownName(f"There is no direction {direction!r}. The directions are {', '.join(_DIRECTIONS)}.")
     if limit < 1:
         raise InvalidLimit(limit)

@@ -1,7 +1,7 @@
-"""Walks over the graph, level by level: the shortest path between two nodes, and what is around one.
+"""Walks over the graph, level by level: the shortest path between two nodes, and the surroundings of one.
 
-A level is read through a cursor and only as far as it is wanted, so a node with a hundred thousand edges costs what
-the walk's limit allows. All levels of a walk see the graph at one moment.
+A level is read through a cursor and only as far as it is needed, so a node with a hundred thousand edges costs no
+more than the walk's limit. All levels of a walk see the graph at one moment.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from detent.store.graph.nodes import Direction, Edge, Filters, NamedNode
 from detent.store.statements import SQL
 
 MOST_VISITED = 100_000
-"""How many nodes a search for a path takes into one level before it gives up."""
+"""Number of nodes that a path search adds to one level before it gives up."""
 
 MOST_READ = 500_000
-"""How many edges a walk follows before it gives up, many of which may lead to the same nodes."""
+"""Number of edges that a walk follows before it gives up; many of them may lead to the same nodes."""
 
 MOST_EDGES = 100_000
-"""How many edges among its nodes a subgraph has at most."""
+"""Largest number of edges in a subgraph."""
 
 _BATCH = 500
 _FEW = 1_000
@@ -35,8 +35,8 @@ _AGAINST: dict[Direction, Direction] = {"out": "in", "in": "out", "both": "both"
 class GraphPath(Value):
     """The nodes of a shortest path, from its beginning to its end, and the edge of each step between them.
 
-    Without nodes there is none: if `complete`, none that is short enough, else none was found before the search
-    had looked at as much as it may.
+    Without nodes there is no path: if `complete`, none within the length limit; otherwise none was found before
+    the search reached its limits.
     """
 
     nodes: list[NamedNode]
@@ -54,7 +54,7 @@ class Subgraph(Value):
 
 
 class Allowance:
-    """How much a walk may still read."""
+    """The number of edges that a walk may still read."""
 
     def __init__(self, most: int = MOST_READ) -> None:
         self.left = most
@@ -69,7 +69,7 @@ async def level(
     allowance: Allowance,
     goal: int | None = None,
 ) -> AsyncGenerator[tuple[int, int], None]:
-    """The next nodes of some, each after the one that it is next to, until the caller has enough of them."""
+    """Yield the neighbours of these nodes, each after the node it is next to, until the caller stops."""
     asked = {"ids": list(ids), "goal": goal, **filters.parameters()}
     for statement in _WAYS[direction]:
         async with connection.cursor(name=statement) as cursor:
@@ -83,7 +83,7 @@ async def level(
 async def edges_among(
     connection: Connection, ids: list[int], filters: Filters, limit: int = MOST_EDGES
 ) -> tuple[list[Edge], bool]:
-    """The edges among nodes, in the order of the nodes and of their edges, and whether these are all."""
+    """Return the edges among nodes, in the order of the nodes and of their edges, and True if these are all."""
     rows = await fetch(connection, "edges_among", {"ids": ids, "types": filters.types, "limit": limit + 1})
     order = {number: place for place, number in enumerate(ids)}
     ordered = sorted(rows[:limit], key=lambda row: (order[row.from_id], row.position, order[row.to_id]))
@@ -91,7 +91,7 @@ async def edges_among(
 
 
 async def edges_along(connection: Connection, ids: list[int], direction: Direction, filters: Filters) -> list[Edge]:
-    """For each step of a path the first edge by which it can be made, if possible one that leads onward."""
+    """Return for each step of a path the first edge that makes it, preferably one that leads onward."""
     onward = list(pairwise(ids))
     backward = [(there, here) for here, there in onward]
     asked = {"out": onward, "in": backward, "both": onward + backward}[direction]
@@ -104,7 +104,7 @@ async def edges_along(connection: Connection, ids: list[int], direction: Directi
 
 @dataclass
 class _Side:
-    """What a search has seen from one of the two ends: how each node was reached, and the outermost of them."""
+    """The progress of a search from one end: how each node was reached, and the outermost nodes."""
 
     start: int
     direction: Direction
@@ -116,7 +116,7 @@ class _Side:
         self.outermost = [self.start]
 
     def way(self, node: int) -> list[int]:
-        """The nodes from this end to one that it reached."""
+        """Return the nodes from this end to one that it reached."""
         way = [node]
         while way[-1] != self.start:
             way.append(self.reached[way[-1]])
@@ -128,15 +128,15 @@ class _Side:
 
 
 class _TooMany(Exception):
-    """A level has more nodes than it was allowed."""
+    """A level has more nodes than allowed."""
 
 
 class PathSearch:
-    """Looks for a shortest path from both ends at once.
+    """Searches for a shortest path from both ends at once.
 
-    It goes on from the end that has fewer nodes to go on from, unless that leads to a great many: then the other end
-    is tried, and only where both lead to as many they are allowed more. No node is known to both ends before the
-    level in which they meet, so the first that is lies on a shortest path.
+    It continues from the end with fewer outermost nodes, unless these lead to too many: then it tries the other
+    end, and raises the limit only if both lead to too many. No node is known to both ends before the level in
+    which they meet, so the first common node lies on a shortest path.
     """
 
     def __init__(self, start: int, goal: int, direction: Direction, filters: Filters, most: int = MOST_VISITED) -> None:
@@ -148,7 +148,7 @@ class PathSearch:
         self.complete = True
 
     async def run(self, connection: Connection, max_length: int) -> list[int]:
-        """The nodes of a shortest path; none if there is none of at most this length."""
+        """Return the nodes of a shortest path; none if there is no path within this length."""
         start, goal = self._sides
         if start.start == goal.start:
             return [start.start]
@@ -165,7 +165,7 @@ class PathSearch:
         return []
 
     async def _level(self, connection: Connection) -> int | None:
-        """Go one level on from one of the ends; returns where it meets what the other has reached."""
+        """Go one level on from one of the ends; return the node where it meets the other."""
         while True:
             near, far = sorted(self._sides, key=lambda side: len(side.outermost))
             for side, other in ((near, far), (far, near)):
@@ -204,7 +204,7 @@ class PathSearch:
 async def surroundings(
     connection: Connection, start: int, *, depth: int, limit: int, direction: Direction, filters: Filters
 ) -> tuple[list[int], bool]:
-    """The nodes within so many edges of one, nearest first, at most `limit`; and whether these are all."""
+    """Return the nodes within `depth` edges of one, nearest first, at most `limit`; and True if these are all."""
     found = {start: None}
     allowance = Allowance()
     outermost = [start]

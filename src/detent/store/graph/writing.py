@@ -1,8 +1,9 @@
 """Writing the graph: nodes, references, children, mentions, aliases, new items and checkpoints, which an outcome
-carries beside the item's new state. It is all written in the transaction that settles the item.
+carries beside the item's new state.
 
-Children are compared with what is there: those that are as they were are left alone, changed ones are worked on
-again, and those that are not named any more go, with all that belongs to them.
+All of it is written in the transaction that settles the item. Children are compared with the stored ones:
+unchanged ones are left alone, changed ones are processed again, and those that are not named any more are removed,
+with everything that belongs to them.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ New = Sequence[tuple[Kind, NewItem]]
 
 BY_PARENT = "its parent"
 SKIP = "skip"
-"""Where items rest for which there is nothing to do, in lifecycles that let them begin there."""
+"""State in which items without work rest, in lifecycles that let them begin there."""
 
 
 class Line(NamedTuple):
@@ -45,7 +46,7 @@ class Line(NamedTuple):
 
 
 class Offspring(NamedTuple):
-    """A child, the item it comes with, its place among its siblings, its kind, and its name: the kind's number, and the
+    """A child, its parent item, its position among its siblings, its kind, and its name: the kind's number and the
     key."""
 
     parent: Item
@@ -57,20 +58,20 @@ class Offspring(NamedTuple):
 
 @dataclass
 class Plan:
-    """What is to be written of one batch."""
+    """The writes of one batch."""
 
     nodes: list[Line] = field(default_factory=list)
     links: list[tuple[Item, int, Sequence[Reference]]] = field(default_factory=list)
-    """An item, or the parent of one; the number whose links they are; the links."""
+    """An item, or the parent of one; the number of the links' owner; the links."""
     moved: list[Line] = field(default_factory=list)
     changed: dict[int, str] = field(default_factory=dict)
     noted: dict[int, str] = field(default_factory=dict)
-    """What is another one, but has the text that it was embedded with, so that there is nothing to do for it."""
+    """Changed items whose text is the one that was embedded before, so that there is nothing to do for them."""
     gone: list[Any] = field(default_factory=list)
 
 
 class Graph:
-    """Writes what outcomes carry, in the transaction that settles them."""
+    """Writes the data of outcomes, in the transaction that settles them."""
 
     def __init__(self, kinds: Kinds, embeddings: Embeddings) -> None:
         self._kinds = kinds
@@ -81,7 +82,8 @@ class Graph:
         return bool(done.references or done.found or done.children or done.mentions or done.aliases)
 
     async def check(self, item: Item, done: Product) -> None:
-        """Raise if the outcome names a kind of item that nobody has declared, or a state it cannot be born in."""
+        """Raise if the outcome names a kind of item that is not declared, or an initial state that the kind does
+        not allow."""
         for label in {child.label for child in done.children or ()} | {each.label for each in _aliases(done)}:
             await self._kinds.get(item.source, label)
         kinds = await self._kinds_of([(item, _targets(done))])
@@ -89,10 +91,12 @@ class Graph:
             birth_state(kinds[_name(item, new)], new)
 
     async def hold(self, connection: Connection, produced: Produced, tokens: Sequence[int]) -> Family:
-        """Hold what belongs to items, before they are settled, all under these tokens, and anything is written.
+        """Lock everything that belongs to items under these tokens, before they are settled and anything is
+        written.
 
-        An item keeps its own source from being dropped, but not the others that its outcome names. KindGone: one was.
-        Its own is held for its bounds, here and not when items are added: who sets them may want a place that is held.
+        An item keeps its own source from being dropped, but not the other sources that its outcome names; KindGone
+        means that one of those was dropped. Its own source is locked for its bounds, here and not when items are
+        added: whoever sets bounds may want a place that is locked.
         """
         if produced:
             await fetch(connection, "hold_kinds_of", {"ids": arrays.integers(item.id for item, _ in produced)})
@@ -129,7 +133,8 @@ class Graph:
         await write_aliases(connection, await self._claims(produced), await self._real(produced, offspring))
 
     async def _stood_for(self, produced: Produced) -> list[tuple[Kind, list[str]]]:
-        """What items are only other names of, by its kinds. It takes the room that they leave where it is scarce."""
+        """Return the targets of items that are only other names, by kind. Where room is limited, a target takes
+        the room that such an item leaves."""
         by_kind: dict[tuple[str, str], list[str]] = {}
         for item, done in produced:
             if done.alias_of is not None:
@@ -137,7 +142,7 @@ class Graph:
         return [(await self._kinds.get(*name), keys) for name, keys in by_kind.items()]
 
     async def _foreign(self, produced: Produced) -> list[Kind]:
-        """The kinds of other sources that outcomes name."""
+        """Return the kinds of other sources that outcomes name."""
         foreign = [
             (item, [target for target in _targets(done) if target.source not in (None, item.source)])
             for item, done in produced
@@ -152,8 +157,11 @@ class Graph:
         ]
 
     async def _add_children(self, connection: Connection, offspring: Sequence[Offspring], shared: New) -> New:
-        """Add what comes with items; returns what is left to be added late. What is of the same kinds as these is added
-        now, in one order with them, so that two that add the same never wait for each other."""
+        """Add the children of items; return the shared additions that are left for later.
+
+        Shared additions of the same kinds are added now, in one order with the children, so that two transactions
+        that add the same never deadlock.
+        """
         born = [
             (each.kind, _born(each.kind, each.child.key, each.child.node, each.child.fingerprint)) for each in offspring
         ]
@@ -163,7 +171,8 @@ class Graph:
         return shared if apart else []
 
     async def _shared(self, connection: Connection, produced: Produced) -> New:
-        """What others may add at the same moment. It is added late: they wait until this transaction has ended."""
+        """Return the additions that other transactions may make at the same moment. They are added late, because
+        others wait for them until this transaction ends."""
         kinds = await self._kinds_of((item, done.mentions) for item, done in produced)
         mentioned = [
             (kind := kinds[_name(item, mention)], _born(kind, mention.key, mention.node))
@@ -173,7 +182,8 @@ class Graph:
         return [*mentioned, *await self._found(connection, produced)]
 
     async def _found(self, connection: Connection, produced: Produced) -> New:
-        """What items found, as far as their kinds' breadths go that are set now, whichever a worker began with."""
+        """Return the items found, limited by the breadths that are set now, whatever they were when the worker
+        began."""
         kinds = await self._kinds_of((item, done.found) for item, done in produced)
         rows = await fetch(connection, "breadths", {"kinds": [kind.id for kind in kinds.values()]}) if kinds else []
         breadths = {row.id: row.breadth for row in rows}
@@ -250,7 +260,7 @@ class Graph:
         await fetch(connection, "write_references", parameters)
 
     async def _claims(self, produced: Produced) -> dict[int, set[Claim]]:
-        """What items say about keys, by the items' numbers; nothing of those that leave it as it is."""
+        """Return the claims of items about keys, by the items' numbers; without outcomes that leave them unchanged."""
         return {
             item.id: {
                 Claim((await self._kinds.get(item.source, each.label)).id, each.key, each.of)
@@ -262,7 +272,7 @@ class Graph:
         }
 
     async def _real(self, produced: Produced, offspring: Sequence[Offspring]) -> list[tuple[int, str]]:
-        """The kinds and keys of what has content now."""
+        """Return the kinds and keys that have content now."""
         own = [
             ((await self._kinds.get(item.source, item.label)).id, item.key)
             for item, done in produced
@@ -271,18 +281,18 @@ class Graph:
         return [*own, *(each.name for each in offspring)]
 
     async def _kinds_of(self, named: Iterable[tuple[Item, Iterable[Target]]]) -> dict[tuple[str, str], Kind]:
-        """The kinds of what items name, each looked up once: there are many, and of few kinds."""
+        """Return the kinds named by items, each looked up once: there are many names, but few kinds."""
         names = {(target.source or item.source, target.label) for item, targets in named for target in targets}
         return {name: await self._kinds.get(*name) for name in names}
 
 
 def _name(item: Item, target: Target) -> tuple[str, str]:
-    """The source and the label of what an item names."""
+    """Return the source and the label of an item's target."""
     return target.source or item.source, target.label
 
 
 def _targets(done: Product) -> Iterator[Target]:
-    """What an outcome names that may be of another source."""
+    """Yield the targets of an outcome that may belong to another source."""
     yield from done.references or ()
     for child in done.children or ():
         yield from child.references
@@ -291,7 +301,7 @@ def _targets(done: Product) -> Iterator[Target]:
 
 
 def _within(breadths: Mapping[int, int], item: Item, found: New) -> Iterator[tuple[Kind, NewItem]]:
-    """What an item found, but of what is deeper than itself, no more of each kind than its breadth."""
+    """Yield the items that an item found; of those deeper than itself, at most its breadth per kind."""
     counts: Counter[int] = Counter()
     for kind, new in found:
         if new.priority > item.priority:
@@ -301,7 +311,7 @@ def _within(breadths: Mapping[int, int], item: Item, found: New) -> Iterator[tup
 
 
 def _born(kind: Kind, key: str, node: Node, fingerprint: str | None = None) -> NewItem:
-    """What comes with another item. Where embedding is all that is done, one without a text need not wait for it."""
+    """Return the new item of a child. If embedding is its only stage, a child without a text does not wait for it."""
     lifecycle, state = kind.lifecycle, None
     if lifecycle.working == {STAGE} and not node.text.strip() and SKIP in lifecycle.entries:
         state = SKIP
@@ -309,12 +319,12 @@ def _born(kind: Kind, key: str, node: Node, fingerprint: str | None = None) -> N
 
 
 def _aliases(done: Product) -> Iterator[Alias]:
-    """What an outcome says about keys of any label."""
+    """Yield the aliases in an outcome, about keys of any label."""
     return (each for each in done.aliases or () if isinstance(each, Alias))
 
 
 def _said(item: Item, done: Product) -> Iterator[Alias]:
-    """All that an outcome says about keys."""
+    """Yield every alias of an outcome."""
     for each in done.aliases or ():
         yield each if isinstance(each, Alias) else Alias(item.label, each, item.key)
     if done.alias_of is not None:
@@ -322,9 +332,9 @@ def _said(item: Item, done: Product) -> Iterator[Alias]:
 
 
 def _plan_child(plan: Plan, each: Offspring, family: Family) -> None:
-    """Leave it alone if it is as it was; else it is written, and worked on again."""
+    """Leave an unchanged child alone; otherwise plan to write it and process it again."""
     row = family.named(*each.name)
-    assert row is not None  # noqa: S101  it was added, or there before, and held
+    assert row is not None  # noqa: S101  it was added now or before, and is locked
     fingerprint = each.child.fingerprint
     line = Line(row.id, each.child.node, fingerprint, each.parent.id, each.position, each.child.edge)
     if row.written and row.content_hash == fingerprint:
@@ -338,7 +348,7 @@ def _plan_child(plan: Plan, each: Offspring, family: Family) -> None:
 
 
 def _is_embedded(each: Offspring, row: Any) -> bool:
-    """Whether embedding is all that is done for such a child, and was done for this very text."""
+    """True if embedding is the child's only stage, and this very text was embedded."""
     lifecycle, node = each.kind.lifecycle, each.child.node
     at_rest = row.state not in lifecycle.working | lifecycle.waiting | lifecycle.failures
     return at_rest and lifecycle.working == {STAGE} and row.embedded == Passage.of_node(node).hash
