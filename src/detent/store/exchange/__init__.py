@@ -1,7 +1,7 @@
-"""The graph as a whole: its digest, writing it out, and reading it in again.
+"""The graph as a whole: its digest, export and import.
 
-Writing out and taking the digest read the whole database at one moment, a row at a time; reading in writes it in
-steps, each a transaction of its own, and may be repeated: what is there already is replaced by the same.
+Export and digest read the whole database at one moment, a row at a time. Import writes it in steps, each a
+transaction of its own, and may be repeated: existing items are replaced by the same data.
 """
 
 from detent.store.exchange.digest import Digest, digest

@@ -1,4 +1,4 @@
-"""The kinds that a file names: made where they are missing. What the database has declared itself holds."""
+"""The kinds that a file names: created if they are missing. The database's own declarations win."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from detent.store.vectors.embeddings import STAGE, embedded_states
 
 
 class Target:
-    """A kind of the database that is read into."""
+    """A kind of the target database."""
 
     def __init__(self, number: int, lifecycle: Lifecycle) -> None:
         self.id = number
@@ -25,8 +25,8 @@ class Target:
         self._resting: dict[str, str] = {}
 
     def resting(self, state: str) -> str:
-        """Where an item rests that was written out in this state: work under way has to be begun again, and a state
-        that is not known here leads to the beginning."""
+        """Return the resting state of an item exported in this state: work under way begins again, and an unknown
+        state leads to the initial one."""
         if state not in self._resting:
             lifecycle = self.lifecycle
             known = state if state in lifecycle.states else lifecycle.initial
@@ -34,8 +34,8 @@ class Target:
         return self._resting[state]
 
     def unembedded(self, state: str) -> str:
-        """Where an item rests without a vector, of which a file knows nothing: what embedding has led to leads back to
-        where that is waited for."""
+        """Return the resting state of an item without a vector, since files contain none: states after embedding
+        lead back to the state that waits for it."""
         return self._where_embedding_waits if state in self._embedded else state
 
     @cached_property
@@ -48,7 +48,7 @@ class Target:
 
 
 class Targets:
-    """The kinds of a database by source and label."""
+    """The kinds of the target database, by source and label."""
 
     def __init__(self) -> None:
         self._by_name: dict[tuple[str, str], Target] = {}
@@ -65,18 +65,18 @@ class Targets:
             raise LineRefused(line, f"no line before it declares the kind {source}/{label}") from None
 
     def is_working(self, kind: int, state: str) -> bool:
-        """Whether items of a kind, by its number, are being worked on in this state."""
+        """True if items of a kind, by its number, are being worked on in this state."""
         return any(each.id == kind and state in each.lifecycle.working for each in self._by_name.values())
 
     def holds_back(self, kind: int, state: str) -> bool:
-        """Whether items of a kind, by its number, that come to wait in this state have to be let in first."""
+        """True if items of a kind, by its number, need admission before they wait in this state."""
         if kind not in self._bounded:
             return False
         return any(each.id == kind and state in each.lifecycle.waiting for each in self._by_name.values())
 
     async def declare(self, connection: Connection, step: Step) -> None:
-        """Make the kinds that a step declares, and know those that are there. Sources that were removed, and that the
-        step has something of, come back."""
+        """Create the kinds that a step declares, and read the existing ones. Removed sources of which the step has
+        items come back."""
         self._lifecycles.update(step.lifecycles)
         sources = sorted({line.name.source for line in step.items} | {line.source for line in step.aliases})
         removed = await fetch(connection, "removed_sources", {"names": sources})
@@ -93,8 +93,8 @@ class Targets:
             await self._read(connection)
 
     async def hold(self, connection: Connection, named: Mapping[tuple[str, str], int]) -> None:
-        """Keep the sources that lines name, each with a label, from being dropped, and their bounds as they are, until
-        the transaction ends."""
+        """Lock the sources of these kinds against being dropped, and their bounds against change, until the
+        transaction ends."""
         sources = {self.get(*name, line).id: name[0] for name, line in named.items()}
         if gone := await hold_kinds(connection, list(sources)):
             raise SourceConflict(
@@ -116,7 +116,7 @@ class Targets:
             await fetch(connection, "mark_imported", {"name": kind.source, "type": IMPORTED})
 
     async def _read(self, connection: Connection) -> None:
-        """What the database has goes before what the file says."""
+        """Read the kinds of the database, which win over the file's."""
         rows = await fetch(connection, "lifecycles")
         self._lifecycles.update({row.name: Lifecycle(**row.definition) for row in rows})
         self._by_name = {

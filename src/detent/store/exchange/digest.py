@@ -1,7 +1,8 @@
-"""A digest of the graph's content: two databases with the same graph have the same, whatever way it was made.
+"""A digest of the graph's content: two databases with the same graph have the same digest, however the graph was
+made.
 
-Each row is hashed by itself and the hashes are added up, so that neither their order nor their number matters, and
-the sum is that of the rows as they are at one moment.
+Each row is hashed by itself and the hashes are added up, so that neither the order of rows nor their numbers
+matter. The sum covers all rows at one moment.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ class Digest(Value):
 
 
 async def digest(database: Database, kinds: Kinds, source: str | None = None) -> Digest:
-    """The digest of all content, or of what one source has. Then its own name does not count, so that the same
+    """Return the digest of all content, or of one source. The source's own name does not count, so that the same
     content has the same digest under another name."""
     await kinds.select(source)
     asked = {"source": source}
     async with database.connection() as connection, connection.transaction():
         await fetch(connection, "one_moment")
-        for setting in _SCANS:  # all of it is read, so reading it from one end to the other is best
+        for setting in _SCANS:  # everything is read, so sequential scans are best
             await connection.execute("SELECT set_config(%s, 'on', true)", [setting])
         sums = {name: (await fetch(connection, statement, asked))[0] for name, statement in _SUMS.items()}
         edges = (await fetch(connection, "count_edges", asked))[0].count

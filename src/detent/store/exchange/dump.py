@@ -1,7 +1,7 @@
-"""Writing the graph out: JSON records, made by PostgreSQL and passed on one at a time.
+"""Export of the graph: JSON records, made by PostgreSQL and passed on one at a time.
 
-Whatever the number of rows, no more than one is in memory. Everything that one dump reads, it reads at one moment,
-so what it writes fits together although workers go on meanwhile.
+Whatever the number of rows, only one is in memory. Everything that one dump reads is from one moment, so its
+output is consistent although workers go on meanwhile.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ class Dump:
             yield cls(connection, chosen, every if source is None else await _referred(connection, every, chosen))
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Everything, as the lines of a file that `load` reads. The first says what follows."""
+        """Yield the lines of a file that `load` reads. The first line is a header."""
         yield json.dumps(await self._header()).encode()
         for part in _PARTS:
             async for line in self._records(part):
                 yield line
 
     async def nodes(self) -> AsyncIterator[dict[str, Any]]:
-        """The nodes, for the formats of other programs."""
+        """Yield the nodes, for the formats of other programs."""
         async for line in self._records("dump_nodes"):
             yield json.loads(line)
 
     async def edges(self) -> AsyncIterator[dict[str, Any]]:
-        """The edges between these nodes."""
+        """Yield the edges between these nodes."""
         async for line in self._records("dump_edges"):
             yield json.loads(line)
 
     async def counts(self) -> tuple[int, int]:
-        """How many items and aliases there are."""
+        """Return the numbers of items and of aliases."""
         row = (await fetch(self._connection, "dump_counts", self._asked("dump_counts")))[0]
         return row.items, row.aliases
 
@@ -65,20 +65,22 @@ class Dump:
         return {"format": FORMAT, "version": VERSION, "sources": sources, "items": items, "aliases": aliases}
 
     async def _records(self, part: str) -> AsyncIterator[bytes]:
-        """JSON has no line breaks and no tabs of its own, so of what COPY escapes, backslashes alone occur."""
+        """Yield the records of one part. JSON contains no raw line breaks or tabs, so backslashes are all that
+        COPY escapes."""
         statement = f"COPY ({SQL[part]}) TO STDOUT"
         async with self._connection.cursor() as cursor, cursor.copy(statement, self._asked(part)) as copy:
             async for row in copy:
                 yield bytes(row[:-1]).replace(rb"\\", b"\\")
 
     def _asked(self, part: str) -> dict[str, Any]:
-        """Kinds that are only referred to are named too, so that references to them can be read in again."""
+        """Return the statement's parameters. Kinds that are only referred to are included, so that references to
+        them can be imported."""
         kinds = self._referred if part in ("dump_lifecycles", "dump_kinds") else self._kinds
         return {"kinds": [kind.id for kind in kinds]}
 
 
 async def _referred(connection: Connection, every: list[Any], chosen: list[Any]) -> list[Any]:
-    """The kinds that are written out, and those that they refer to."""
+    """Return the exported kinds, and the kinds that they refer to."""
     rows = await fetch(connection, "dump_referred", {"kinds": [kind.id for kind in chosen]})
     wanted = {row.kind_id for row in rows} | {kind.id for kind in chosen}
     return [kind for kind in every if kind.id in wanted]

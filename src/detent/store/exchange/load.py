@@ -1,9 +1,9 @@
-"""Reading a file in that was written out: in steps, each a transaction of its own.
+"""Import of an exported file: in steps, each a transaction of its own.
 
-It writes with COPY into the tables themselves, numbers and all: nothing is written twice, and PostgreSQL takes rows
-that way in pages instead of one by one. An item that is there already is held first, like by anybody who moves
-items, and then has what the file says of it in place of what it had. So a file may be read in again, after an
-interruption for example, and what was read in before stays as it is.
+It writes with COPY into the tables themselves, numbers included: nothing is written twice, and PostgreSQL stores
+such rows in pages instead of one by one. An existing item is locked first, as by anybody who moves items, and its
+content is then replaced by the file's. So a file may be imported again, after an interruption for example, and the
+items imported before stay the same.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from detent.store.ledger.removal import MENTIONS_LOCK
 T = TypeVar("T")
 
 _TRIES = 50
-"""How often a step is tried whose items others move or add at that moment."""
+"""Attempts per step whose items others move or add at the same moment."""
 
 EachStep = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
-"""What else is to be written with the items of each step, in its transaction: their embeddings, too. So items stay in
-the state that the file says, whereas without it those that have no embedding come to wait for it."""
+"""Writes further data with the items of each step, in its transaction, such as their embeddings. With it, items
+keep the state in the file; without it, items that lack an embedding wait for one."""
 
 TellOf = Callable[[int, int | None], None]
-"""Is told how many items are read in, and how many the file says it has."""
+"""Is called with the number of items imported, and the number that the file announces."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Loaded(Value):
 
 
 class _Orphan(NamedTuple):
-    """A node whose parent was not there when it was written."""
+    """A node whose parent did not exist when it was written."""
 
     line: int
     item_id: int
@@ -63,10 +63,10 @@ async def load(
     each_step: EachStep | None = None,
     tell: TellOf | None = None,
 ) -> Loaded:
-    """Read in the lines of a file that `Dump.lines` wrote. The connection is in autocommit, and has no transaction.
+    """Import the lines of a file written by `Dump.lines`. The connection is in autocommit, outside a transaction.
 
-    While PostgreSQL writes a step, the next one is read and checked in a thread. Nodes that nothing refers to are not
-    swept meanwhile, since those that refer to them may be in a later step.
+    While PostgreSQL writes a step, a thread reads and checks the next one. Nodes without references to them are
+    not swept meanwhile, because the references may be in a later step.
     """
     loader = _Loader(connection, each_step)
     await fetch(connection, "keep_mentions", {"lock": MENTIONS_LOCK})
@@ -114,7 +114,7 @@ class _Loader:
             self.loaded.aliases += len(step.aliases)
 
     async def place_orphans(self) -> None:
-        """Say what nodes belong to whose parents came after them."""
+        """Attach nodes to parents that came after them."""
         if not self._orphans:
             return
         parents = await self._find(orphan.parent for orphan in self._orphans)
@@ -129,7 +129,7 @@ class _Loader:
         await fetch(self._connection, "set_parents", parameters)
 
     async def _insistently(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do it in a transaction, and again where somebody else moved or added one of the items meanwhile."""
+        """Run the work in a transaction, and retry it if somebody else moved or added one of the items meanwhile."""
         for _ in range(_TRIES):
             try:
                 async with self._connection.transaction():
@@ -139,7 +139,7 @@ class _Loader:
         raise DetentError("Items that are imported are moved all the time. Stop the workers, and import again.")
 
     async def _items(self, lines: Sequence[ItemLine]) -> list[_Orphan]:
-        """Write the items of a step, of those with the same name the last; returns whose parents are missing."""
+        """Write the items of a step; of items with the same name, the last. Return those whose parents are missing."""
         named = {line.name: line for line in lines}
         for line in named.values():
             target = self._targets.get(line.name.source, line.name.label, line.line)
@@ -147,7 +147,7 @@ class _Loader:
             to_embed = line.content is not None and self._each_step is None
             line.state = target.unembedded(line.embedded) if to_embed else line.embedded
             line.id = line.text_id = 0
-        chosen = sorted(named.values(), key=_order)  # so that concurrent adders never wait in a circle
+        chosen = sorted(named.values(), key=_order)  # so that concurrent writers never deadlock
         await self._targets.hold(self._connection, _kinds_of(chosen))
         await fetch(self._connection, "join_movers")
         there = await number_items(self._connection, chosen)
@@ -171,7 +171,7 @@ class _Loader:
         return orphans
 
     async def _find(self, names: Iterable[Name]) -> dict[Name, int]:
-        """The numbers of items that are there."""
+        """Return the numbers of items that exist."""
         kinds = {name: self._targets.find(name.source, name.label) for name in set(names)}
         asked = {(kind.id, name.key): name for name, kind in kinds.items() if kind is not None}
         if not asked:
@@ -181,7 +181,7 @@ class _Loader:
         return {asked[row.kind_id, row.key]: row.id for row in rows}
 
     async def _forget_aliases(self, lines: Sequence[ItemLine], there: Sequence[ItemLine]) -> None:
-        """What has a node is no alias, and what an item said that is replaced counts no more."""
+        """Remove aliases for keys that have a node, and all claims of items that are replaced."""
         kinds = sorted({line.kind_id for line in lines})
         if not await fetch(self._connection, "any_aliases", {"kinds": kinds}):
             return
@@ -201,7 +201,7 @@ class _Loader:
 
 
 def _kinds_of(lines: Sequence[ItemLine]) -> dict[tuple[str, str], int]:
-    """The sources and labels of items and of what they refer to, and a line that names each."""
+    """Return the sources and labels of items and of their targets, each with a line that names it."""
     own = {(line.name.source, line.name.label): line.line for line in lines}
     return own | {(source, label): line.line for line in lines for source, label, _ in line.links}
 

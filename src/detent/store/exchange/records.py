@@ -1,6 +1,7 @@
-"""The lines of a file that was written out, read and checked one by one, and made ready for COPY.
+"""The lines of an exported file, read and checked one by one, and prepared for COPY.
 
-A line says what its record is: the header, a lifecycle, a kind, an item with all that belongs to it, or an alias.
+The type of a line's record is the header, a lifecycle, a kind, an item with everything that belongs to it, or an
+alias.
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ from detent.store.values import LONGEST_KEY, LONGEST_TEXT, check_key, check_prio
 STEP_RECORDS = 2_000
 STEP_BYTES = 16_000_000
 FAILURE = ("kind", "trouble", "state", "message")
-"""What is told of an item's failure."""
+"""Fields of an item's failure."""
 _NULL = "\\N"
 _LARGEST = 2**31 - 1
 _TURN = 16
 _SURELY_SHORT = LONGEST_KEY // 4
-"""Characters of a key that is not too long, whatever they are."""
+"""Number of characters that always fit in a key."""
 
 
 class Name(NamedTuple):
-    """What an item is called."""
+    """The name of an item."""
 
     source: str
     label: str
@@ -37,7 +38,7 @@ class Name(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A reference: its target's kind, and its columns as COPY reads them: position, type, key, properties."""
+    """A reference: its target's kind, and its columns in COPY's form: position, type, key, properties."""
 
     source: str
     label: str
@@ -46,10 +47,11 @@ class Link(NamedTuple):
 
 @dataclass(slots=True)
 class ItemLine:
-    """An item. `content` has the columns of its node as COPY reads them, but for its numbers; None: it has none.
-    `state` is where it comes to rest, and `embedded` where it does so if the database has its embedding.
+    """An item.
 
-    The numbers are those of the database that it is read into, and are given by who writes it there.
+    `content` has its node's columns in COPY's form, without the numbers; None: it has no node. `state` is its
+    resting state, and `embedded` the resting state if the database has its embedding. The numbers are the target
+    database's, set by the writer.
     """
 
     line: int
@@ -92,24 +94,24 @@ class KindLine(NamedTuple):
 
 @dataclass(slots=True)
 class Step:
-    """Some lines, which are read in together."""
+    """Some lines that are imported together."""
 
     lifecycles: dict[str, Lifecycle] = field(default_factory=dict)
     kinds: list[KindLine] = field(default_factory=list)
     items: list[ItemLine] = field(default_factory=list)
     aliases: list[AliasLine] = field(default_factory=list)
     expected: int | None = None
-    """How many items the file says that it has, where its first line is among these."""
+    """Number of items that the file announces, if its first line is in this step."""
 
 
 def steps(lines: Iterable[bytes | str], records: int = STEP_RECORDS, size: int = STEP_BYTES) -> Iterator[Step]:
-    """The lines of a file, some thousands at a time; each is checked before any of its step is written."""
+    """Yield the lines of a file, some thousands at a time; each line is checked before any of its step is written."""
     step, taken, number = Step(), 0, 0
     for number, line in enumerate(lines, start=1):
         _take(step, number, line)
         taken += len(line)
         if not number % _TURN:
-            time.sleep(0)  # the thread that talks to PostgreSQL would wait 5 ms for its turn, each time it is asked
+            time.sleep(0)  # otherwise the thread that talks to PostgreSQL waits 5 ms for each turn
         if len(step.items) + len(step.aliases) >= records or taken >= size:
             yield step
             step, taken = Step(), 0
@@ -136,13 +138,13 @@ def _take(step: Step, number: int, line: bytes | str) -> None:
 
 
 def _needs_checking(line: bytes | str) -> bool:
-    """Whether a line may have letters that cannot be kept, or a key that is too long. Nearly none has, and there may
-    be millions; what is of the wrong type is noticed anyhow."""
+    """True if a line may have characters that cannot be stored, or a key that is too long. Hardly any line has,
+    and there may be millions; values of the wrong type are found in any case."""
     return (b"\\u" if isinstance(line, bytes) else "\\u") in line or len(line) > LONGEST_TEXT  # type: ignore[operator]
 
 
 def _reason(record: Any, error: Exception) -> str:
-    """What is wrong with a record, as well as it can be told."""
+    """Return what is wrong with a record, as precisely as possible."""
     if isinstance(error, (TypeError, AttributeError)):
         if not isinstance(record, dict):
             return "it is no JSON object"
@@ -154,7 +156,7 @@ def _reason(record: Any, error: Exception) -> str:
 
 
 def _check(record: dict[str, Any]) -> None:
-    """Look closely at all that an item has."""
+    """Check every value of an item."""
     if record["record"] != "item":
         return
     check_key("its key", record["key"])
@@ -175,7 +177,7 @@ def _check(record: dict[str, Any]) -> None:
 
 
 def _expected(line: bytes | str) -> int:
-    """How many items the file has, by its first line."""
+    """Return the number of items that the first line announces."""
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -223,7 +225,7 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
         check_key("its key", name.key)
     if type(priority) is not int or not -_LARGEST <= priority <= _LARGEST:
         check_priority(priority)
-    hash((name, parent and parent["source"]))  # what is no text is told here, and not when it is written
+    hash((name, parent and parent["source"]))  # report values that are not text here, and not when they are written
     links = [_link(place, each) for place, each in enumerate(record.get("references") or ())]
     if len(links) > 1:
         _check_positions(links)
@@ -246,7 +248,7 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
 
 
 def _content(node: dict[str, Any]) -> str:
-    """The columns position, edge, shared, title, text, properties and content hash."""
+    """Return the columns position, edge, shared, title, text, properties and content hash."""
     get = node.get
     edge, hash_, properties = get("edge"), get("content_hash"), get("properties")
     return (
@@ -285,7 +287,7 @@ def _check_failure(failure: Any) -> None:
 
 
 def column(text: str) -> str:
-    """A text as COPY reads it."""
+    """Return a text in COPY's form."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if "\n" in text:

@@ -1,4 +1,4 @@
-"""Items as they are written when they are read in: new ones with COPY, others in place of what they had."""
+"""Writing imported items: new ones with COPY, others in place of their earlier content."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TEXT_CHANGE = "COPY text_change (text_id, gone) FROM STDIN"
 
 
 async def number_items(connection: Connection, lines: Sequence[ItemLine]) -> list[ItemLine]:
-    """Give each item its number; returns those that are there already."""
+    """Give each item its number; return the items that exist already."""
     asked = {
         "kinds": arrays.integers(line.kind_id for line in lines),
         "keys": arrays.texts(line.name.key for line in lines),
@@ -44,7 +44,7 @@ async def number_items(connection: Connection, lines: Sequence[ItemLine]) -> lis
 async def write_items(
     connection: Connection, targets: Targets, lines: Sequence[ItemLine], there: Sequence[ItemLine]
 ) -> None:
-    """Write items with their nodes and references. Those that are `there` have been given their numbers."""
+    """Write items with their nodes and references. The existing ones, `there`, have their numbers already."""
     gone = await _clear(connection, targets, there) if there else []
     old = {line.id for line in there}
     new = [line for line in lines if line.id not in old] if old else lines
@@ -66,9 +66,9 @@ async def write_items(
 
 
 async def _clear(connection: Connection, targets: Targets, there: Sequence[ItemLine]) -> list[int]:
-    """Take items that are there out of the hands of whoever has them, and forget what they had.
+    """Take existing items away from their holders, and delete their content.
 
-    Returns the numbers of texts that are gone. A text that stays the same keeps its number.
+    Returns the numbers of texts that are gone. An unchanged text keeps its number.
     """
     ids = sorted(line.id for line in there)
     by_id = {line.id: line for line in there}
@@ -98,7 +98,7 @@ async def _clear(connection: Connection, targets: Targets, there: Sequence[ItemL
 
 
 async def _hold(connection: Connection, ids: list[int], targets: Targets) -> None:
-    """Lock items in the order that the schema's first rule asks for, and take them from whoever works on them."""
+    """Lock items in the order that the schema's first rule requires, and take them away from their workers."""
     leases = {(row.token, row.state) for row in await fetch(connection, "hold_leases", {"ids": ids})}
     rows = await held(connection, ids, leases)
     if len(rows) < len(ids):
@@ -121,7 +121,7 @@ async def _count(connection: Connection, new: Iterable[ItemLine]) -> None:
 
 
 async def _keep_rest(connection: Connection, lines: Sequence[ItemLine]) -> None:
-    """Why items failed, and how far they have come."""
+    """Write the items' failures and checkpoints."""
     failed = [(line.id, failure) for line in lines if (failure := line.record.get("failure"))]
     if failed:
         parameters: dict[str, Any] = {"ids": [number for number, _ in failed]}
@@ -135,7 +135,7 @@ async def _keep_rest(connection: Connection, lines: Sequence[ItemLine]) -> None:
 
 
 async def _numbers(connection: Connection, statement: str, count: int) -> Iterable[int]:
-    """Numbers that nobody else gets, read from one text: as many rows would take longer than what they number."""
+    """Reserve numbers, returned as one text: that many rows would take longer than the items they number."""
     if not count:
         return ()
     listed: str = (await fetch(connection, statement, {"count": count}))[0].numbers
