@@ -146,7 +146,7 @@ async def test_what_is_not_heeded_is_told_in_every_mode(library: Library, mode: 
     await library.tend()
     answer = await library.search.search(query, mode=mode, filters=Filters(sources=["books"]))
     assert keys(answer) == ["Cat"]
-    assert answer.notes == ("“the” has only words that are too common or too long, and is not heeded.",)
+    assert answer.notes == ("“the” has only words that are too common or too long, and is ignored.",)
 
 
 async def test_where_many_have_a_phrase_each_text_is_compared_once_and_an_end_is_told(

@@ -434,7 +434,7 @@ async def test_one_note_says_why_there_is_nothing_to_look_for(animals: Library, 
 
 async def test_a_word_that_is_too_long_is_not_called_common(animals: Library) -> None:
     answer = await animals.search.search("x" * 100_000, mode="text")
-    assert answer.notes[1:] == ("The query has only words of more than 2,046 bytes, which are not looked for.",)
+    assert answer.notes[1:] == ("The query has only words of more than 2,046 bytes, which are not indexed.",)
     for text in ("x" * 2047, "é" * 1024):
         assert "of more than 2,046 bytes" in (await animals.search.search(text, mode="text")).notes[0]
     assert (await animals.search.search("x" * 2046, mode="text")).notes == ()

@@ -1,12 +1,13 @@
 """Full-text search: an inverted index of the nodes' texts, ranked by BM25.
 
-A text has a number, which is another one whenever it changes. Who writes a node says in `text_change` which number
-came and which is gone. `index` takes that over: new texts become blocks, which are written once, and gone ones are
-marked dead in theirs. `tidy` merges small blocks into larger ones, without their dead. A search reads the best
-entries of the blocks, and the few texts that are not in one yet, all at one moment of the database; a text whose node
-is another by now is never found. PostgreSQL splits texts into words; everything after that is NumPy.
+A text has a number, which changes whenever the text changes. Whoever writes a node records in `text_change` the
+number that came and the one that is gone. `index` applies these changes: new texts become blocks, which are
+written once, and gone texts are marked dead in theirs. `tidy` merges small blocks into larger ones, without their
+dead texts. A search reads the best entries of the blocks, and the few texts that are not in a block yet, all at
+one moment of the database; a text that its node no longer has is never found.
 
-Never done here: reading all entries of a word because it is common, and changing what a block says of a text.
+PostgreSQL splits texts into words; everything after that is NumPy. Never done here: reading all entries of a word
+because it is common, and changing what a block says about a text.
 """
 
 from detent.store.texts.index import Statistics

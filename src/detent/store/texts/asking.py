@@ -1,4 +1,4 @@
-"""A query in the words of the index: what PostgreSQL makes of it in each language that the texts are in."""
+"""A query in the words of the index: PostgreSQL's lexemes of it, in each language of the texts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from detent.store import arrays
 from detent.store.database import Connection, fetch
 
 LONGEST_WORD = 2046
-"""In bytes; PostgreSQL leaves out what is longer, in texts and in queries."""
+"""In bytes; PostgreSQL leaves out longer words, in texts and in queries."""
 
-NOT_HEEDED = "is not heeded."
-"""How notes end on what of a query is as if it had not been written."""
+NOT_HEEDED = "is ignored."
+"""End of the notes on parts of a query that have no effect."""
 
 Need = Sequence[Sequence[frozenset[str]]]
-"""Of each of these, for one: all of these lexemes."""
+"""Groups of alternatives: of each group, all lexemes of one alternative must occur."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query for texts of some kinds. In each language it has lexemes to look for, what a text must at least have to
-    meet the query's phrases, lexemes that it must not have, and the condition that it must meet to the letter, '' if
-    there is none."""
+    """A query for texts of some kinds.
+
+    For each language it has the lexemes to search for, the groups of lexemes that the query's phrases require, the
+    lexemes that must not occur, and the exact condition to be met, '' if there is none.
+    """
 
     languages: Mapping[int, str]
-    """The language of each kind, of all kinds."""
+    """The language of every kind."""
     kinds: frozenset[int]
     """The kinds that are searched."""
     lexemes: Mapping[str, tuple[str, ...]]
@@ -37,7 +39,7 @@ class Question:
     conditions: Mapping[str, str]
     notes: tuple[str, ...]
     terms: tuple[str, ...] = field(init=False)
-    """All lexemes of all languages; elsewhere they have their places here as numbers."""
+    """All lexemes of all languages; other modules refer to them by position."""
     numbers: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +59,7 @@ class Question:
 
 @dataclass
 class _Part:
-    """What a part of the query is in one language."""
+    """The lexemes of one part of the query in one language."""
 
     lexemes: Sequence[str]
     condition: str
@@ -83,7 +85,7 @@ async def ask(connection: Connection, query: Query, kinds: Collection[int] | Non
 
 
 class _Parts:
-    """The parts of a query in each language: the words in one, each phrase and each exclusion in one."""
+    """The parts of a query in each language: all words as one part, each phrase and each exclusion as its own."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self._found: dict[str, dict[str, _Part]] = defaultdict(dict)
@@ -104,12 +106,13 @@ class _Parts:
         return groups
 
     def excluded(self, language: str, query: Query) -> tuple[str, ...]:
-        """Those exclusions that are a single lexeme, and not the same one twice in a row: whatever has it is out."""
+        """Return the exclusions that are a single lexeme: every text with that lexeme is excluded. A repeated
+        lexeme is a phrase and not among them."""
         parts = [self._found[language][text] for text in query.excluded]
         return tuple(part.lexemes[0] for part in parts if len(part.lexemes) == 1 and "<" not in part.condition)
 
     def condition(self, language: str, query: Query) -> str:
-        """As one text search query. What has only stop words is no condition."""
+        """Return the query's condition as one text search query. A part with only stop words is no condition."""
         found = self._found[language]
         groups = [[found[phrase].condition for phrase in alternatives] for alternatives in query.phrases]
         required = [" | ".join(f"({one})" for one in group if one) for group in groups]
@@ -117,7 +120,7 @@ class _Parts:
         return " & ".join([*(f"({group})" for group in required if group), *excluded])
 
     def ignored(self, languages: Sequence[str], query: Query) -> list[str]:
-        """Notes on phrases and exclusions that have no word to look for."""
+        """Return notes on phrases and exclusions that have no word to search for."""
         texts = [*query.sought[len(query.words) :], *query.excluded]
         empty = [text for text in texts if not any(self._found[language][text].condition for language in languages)]
         return [f"“{text}” has only words that are too common or too long, and {NOT_HEEDED}" for text in empty]
@@ -128,8 +131,8 @@ def _texts(query: Query) -> list[str]:
 
 
 def _least(part: _Part) -> list[frozenset[str]]:
-    """What a text must have for the phrase to be in it: all of its lexemes; or, where a dictionary knows several for
-    one word, any of them."""
+    """Return the lexemes that a text with the phrase must have: all of them; or, where a dictionary knows several
+    for one word, any of those."""
     if "|" in part.condition:
         return [frozenset([lexeme]) for lexeme in part.lexemes]
     return [frozenset(part.lexemes)]
@@ -137,8 +140,10 @@ def _least(part: _Part) -> list[frozenset[str]]:
 
 def _why_nothing(query: Query, kinds: bool) -> str:
     if not kinds:
-        return "There is nothing to search: no source has brought anything of these kinds yet."
+        return "There is nothing to search: no source has added anything of these kinds yet."
     words = [word for text in query.sought for word in text.split()]
     if words and all(len(word.encode()) > LONGEST_WORD for word in words):
-        return f"The query has only words of more than {LONGEST_WORD:,} bytes, which are not looked for."
-    return query.lack or "The query has only words that are too common or too long, or signs; none is looked for."
+        return f"The query has only words of more than {LONGEST_WORD:,} bytes, which are not indexed."
+    return (
+        query.lack or "The query has only words that are too common or too long, or punctuation; none is searched for."
+    )

@@ -1,9 +1,9 @@
-"""Blocks of the index as values: made of texts, made of other blocks, and marked where texts are gone.
+"""Blocks of the index as values: built from texts, merged from other blocks, and marked where texts are gone.
 
-A block is written once. Its texts are numbered by ordinals, in the order of their ids. Of each term it has the texts
-where it occurs, those first where it weighs most, by this block's own average length; so whoever reads the beginning
-has the best of them, and knows how good the rest can be at most. Of each text it has the common terms in it: what the
-beginnings of their long postings do not tell about one text can be looked up.
+A block is written once. Its texts are numbered by ordinals, in the order of their ids. For each term it lists the
+texts that contain the term, highest weight first, by this block's own average length; so a reader of the beginning
+has the best of them, and a bound for the rest. For each text it also lists the text's common terms, so that a term
+missing from the beginning of its long posting can be looked up for one text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from detent.store.texts.ranking import saturation
 
 MOST_TEXTS = 65_536
 MOST_WORDS = 1 << 23
-"""What a block may have at most, so that merging some needs no more than a few hundred megabytes."""
+"""Largest number of words in a block, so that a merge needs no more than a few hundred megabytes."""
 
 ENTRY = np.dtype([("ordinal", "<u2"), ("times", "u1"), ("length", "<u2")])
 COMMON = np.dtype([("number", "<u2"), ("times", "u1")])
@@ -29,12 +29,12 @@ TEXT = np.dtype(">i8")
 LENGTH = np.dtype("<u2")
 
 GRADES = 65_535
-"""Weights are ordered in so many grades. What follows an entry may weigh more by one grade, not more."""
+"""Number of grades by which weights are ordered. An entry may outweigh the one before it by at most one grade."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The texts of a block, and its postings: `counts` entries for each of `terms`, one after the other."""
+    """The texts of a block, and its postings: `counts` entries for each of `terms`, in a row."""
 
     texts: Integers
     lengths: Integers
@@ -49,8 +49,8 @@ class Contents:
 
 @dataclass(frozen=True)
 class Block(Contents):
-    """All that is written of a block: also the `numbers` of the terms that are common, -1 for the others; and those of
-    each text, from its offset on."""
+    """Everything written of a block: also the `numbers` of the common terms, -1 for the others; and each text's
+    common terms, from its offset on."""
 
     numbers: Integers
     common: bytes
@@ -59,19 +59,19 @@ class Block(Contents):
 
 @dataclass(frozen=True)
 class MergeInput:
-    """A block as it is read to be merged."""
+    """A block as read for a merge."""
 
     block: Contents
     dead: npt.NDArray[np.bool_]
 
 
 def build(texts: Sequence[int], found: Occurrences) -> Block:
-    """A block of these texts, whose ids ascend."""
+    """Build a block of these texts, whose ids ascend."""
     return _pack(np.asarray(texts, np.int64), lengths(found.text, found.times, len(texts)), found)
 
 
 def merge(parts: Sequence[MergeInput]) -> Block | None:
-    """One block of the living texts of several; nothing if none of them lives."""
+    """Merge the living texts of several blocks into one; None if no text lives."""
     texts = np.concatenate([part.block.texts for part in parts])
     alive = ~np.concatenate([part.dead for part in parts])
     if not alive.any():
@@ -84,7 +84,7 @@ def merge(parts: Sequence[MergeInput]) -> Block | None:
 
 
 def mark(texts: Integers, dead: npt.NDArray[np.bool_], gone: Integers) -> npt.NDArray[np.bool_]:
-    """Which texts of a block are dead when these are gone as well."""
+    """Return the dead flags of a block's texts when these texts are gone as well."""
     return dead | np.isin(texts, gone)
 
 
@@ -99,7 +99,7 @@ def from_bits(bits: bytes, count: int) -> npt.NDArray[np.bool_]:
 
 
 def _together(parts: Sequence[MergeInput], ordinals: Integers) -> Occurrences:
-    """What the parts' postings say, under the new ordinals, without the dead."""
+    """Combine the parts' postings under the new ordinals, without the dead."""
     numbers: dict[bytes, int] = {}
     columns = []
     before = 0
@@ -116,7 +116,7 @@ def _together(parts: Sequence[MergeInput], ordinals: Integers) -> Occurrences:
 
 
 def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:
-    """Orders the lines by term and weight, in one sort: of numbers that have all of a line in their bits."""
+    """Order the lines by term and weight, in one sort of numbers whose bits contain the whole line."""
     order = sorted(range(len(found.terms)), key=found.terms.__getitem__)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
@@ -135,7 +135,7 @@ def _pack(texts: Integers, words: Integers, found: Occurrences) -> Block:
 
 
 def _by_text(number: Integers, keys: Integers, texts: int) -> tuple[bytes, Integers]:
-    """The lines of common terms once more, text after text; and where each text's begin, and the last one's end."""
+    """Return the lines of common terms again, text by text, and the offsets of the texts."""
     some = number >= 0
     ordinal = keys[some] & 0xFFFF
     ordered = np.sort(ordinal << 24 | number[some] << 8 | keys[some] >> 16 & 0xFF)

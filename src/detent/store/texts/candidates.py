@@ -1,5 +1,8 @@
-"""Texts that a search reads themselves, without the index: candidates, whether they are still there and meet the query
-to the letter; texts that are not indexed yet; and those of a filter that allows only a few."""
+"""Texts that a search reads itself, without the index.
+
+These are candidates, to verify that they still exist and match the query exactly; texts that are not indexed yet;
+and the texts of a filter that allows only a few.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +23,18 @@ from detent.store.texts.waiting import Waiting
 
 WAITING = 100
 WAITING_BYTES = 500_000
-"""How many texts that are not indexed yet a search reads, and how large they may be together."""
+"""Limits on the number and the total size of unindexed texts that a search reads."""
 
 THE_NEWEST = {"most": WAITING + 1, "bytes": WAITING_BYTES}
 
 FEW = 200
 FEW_BYTES = 1_000_000
-"""So few texts are read themselves if only these are allowed."""
+"""A filter with at most this many texts is answered by reading them."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text that is there, and whether it meets the query's phrases and exclusions."""
+    """An existing text, and True if it meets the query's phrases and exclusions."""
 
     item_id: int
     kind_id: int
@@ -41,8 +44,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Examined:
-    """Texts; and of those of them that were counted, how often each term occurs, which of the terms are of the
-    text's language, and how long it is."""
+    """Texts; and for those counted, how often each term occurs, which terms are in the text's language, and its
+    length."""
 
     texts: Sequence[Text]
     counted: Sequence[int]
@@ -72,7 +75,7 @@ class Reader:
         }
 
     async def read(self, numbers: Sequence[int]) -> list[Text]:
-        """Those of the texts that are still there."""
+        """Return the texts that still exist."""
         return _texts(await self._judge(numbers, [False] * len(numbers)))
 
     async def _judge(self, numbers: Sequence[int], counted: Sequence[bool]) -> list[Any]:
@@ -80,13 +83,13 @@ class Reader:
         return await fetch_binary(self._connection, "judge_texts", parameters)
 
     async def waiting(self, rows: Sequence[Any]) -> tuple[Examined, bool]:
-        """The newest texts that are not indexed yet, and whether there are more."""
+        """Return the newest texts that are not indexed yet, and True if there are more."""
         near = [row.text_id for row in rows[:WAITING] if row.near]
         more = len(rows) > WAITING or not all(row.near for row in rows)
         return await self._read_waiting(near), more
 
     async def _read_waiting(self, numbers: Sequence[int]) -> Examined:
-        """These texts, split into words unless they were before."""
+        """Return these texts, split into words unless that was done before."""
         languages, terms = self._question.languages, [term.encode() for term in self._question.terms]
         words = self._waiting.known(numbers, languages)
         rows = await self._judge(numbers, [number not in words for number in numbers]) if numbers else []
@@ -100,7 +103,7 @@ class Reader:
         return Examined(_texts(rows), numbers, times.reshape(-1, len(terms)), self._meant(read), lengths)
 
     async def few(self, items: Some[int] | None) -> Examined | None:
-        """The texts of these items, if they are few and small."""
+        """Return the texts of these items, if they are few and small."""
         if items is None or len(items) > FEW:
             return None
         rows = await fetch(self._connection, "texts_of_items", {"items": arrays.integers(items)})
@@ -113,12 +116,12 @@ class Reader:
         return Examined(_texts(rows), [row.text_id for row in rows], times, self._meant(rows), lengths)
 
     async def texts_of(self, items: Some[int]) -> Integers:
-        """The numbers of these items' texts, ascending."""
+        """Return the numbers of these items' texts, ascending."""
         rows = await fetch_binary(self._connection, "texts_of_items", {"items": arrays.integers(sorted(items))})
         return np.array(sorted(row.text_id for row in rows), np.int64)
 
     def _meant(self, rows: Sequence[Any]) -> Flags:
-        """For each text, which of the terms the query is in its language."""
+        """Return for each text the terms that are in its language."""
         numbers = self._question.numbers
         flags = np.zeros((len(rows), len(numbers)), np.bool_)
         for place, row in enumerate(rows):

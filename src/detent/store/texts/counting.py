@@ -1,7 +1,7 @@
-"""Counting: the true scores of single texts, looked up in their blocks.
+"""Counting: the exact scores of single texts, looked up in their blocks.
 
-Of a common word only the best entries are read, so that most candidates have but a bound. Which common words a text
-has is kept in its block: so the scores of those that may be among the best are made exact, however common the words.
+Of a common word only the best entries are read, so that most candidates have only an upper bound. A text's common
+words are stored in its block: so the scores of the possible winners are made exact, however common the words.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from detent.store.texts.postings import Postings
 from detent.store.texts.ranking import Candidates, Collection, Integers, Numbers, Slices, of_short, saturation
 
 LOOKED_UP = 500
-"""After so many texts no more are counted, even if one of them might be better."""
+"""Number of texts after which counting stops, even if a better one may remain."""
 
 _MARGIN = 12
-"""How many more than the best that are wanted are counted, since some of these may be gone."""
+"""Number of texts counted beyond those wanted, since some of these may be gone."""
 
 
 class Counting:
-    """Makes scores exact, for one reading of the postings."""
+    """Computes exact scores, for one reading of the postings."""
 
     def __init__(self, postings: Postings, slices: Slices, collection: Collection) -> None:
         self._postings = postings
@@ -28,14 +28,15 @@ class Counting:
         self._short: tuple[Integers, Numbers] | None = None
 
     async def scores(self, places: Integers) -> Numbers:
-        """The scores of the texts at these places."""
+        """Return the exact scores of the texts at these places."""
         times, lengths = await self._postings.common_at(places)
         weights = saturation(times, lengths[:, None], self._collection.average) * self._collection.rarity
         total: Numbers = weights.sum(axis=1) + self._of_short(places)
         return total
 
     async def sharpened(self, candidates: Candidates, best: int) -> Candidates:
-        """The candidates, as many of them counted as it takes to know the best; the others with what was read."""
+        """Return the candidates, with exact scores for as many as it takes to know the best; the others keep the
+        score that was read."""
         order = candidates.order(LOOKED_UP)[:LOOKED_UP]
         scores = candidates.floors.copy()
         wanted = best + _MARGIN
@@ -60,7 +61,7 @@ class Counting:
 
 
 def _are_known(candidates: Candidates, scores: Numbers, order: Integers, done: int, wanted: int) -> bool:
-    """Whether so many of those that were counted are as good as any of the others can be."""
+    """True if `wanted` of the counted candidates score at least as high as any other can."""
     if done < wanted:
         return False
     last = -np.partition(-scores[order[:done]], wanted - 1)[wanted - 1]

@@ -1,7 +1,7 @@
-"""The writing side of the index: new texts become blocks, gone ones are marked in theirs, and blocks are merged.
+"""The writing side of the index: new texts become blocks, gone texts are marked in theirs, and blocks are merged.
 
-Each step is one transaction under one lock, so that it happens wholly or not at all, and never twice. What a step
-has taken from the queue is back there if the step is interrupted.
+Each step is one transaction under one lock, so that it happens completely or not at all, and never twice. The rows
+that an interrupted step took from the queue are back in it.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from detent.store.texts.vocabulary import MOST_WORDS, Vocabulary
 
 LOCK = 0x0DE7E27_10
 MOST_BYTES = 1 << 24
-"""How large the texts of one step may be together, so that a step of long texts needs no more memory than others."""
+"""Largest total size of the texts of one step, so that long texts need no more memory than others."""
 
 LONG = 16_000
-"""Bytes. PostgreSQL tells at most 16,383 places of a text's words apart, and so counts less in a long text than there
-is. Searches count as it does, and so must the index."""
+"""Bytes. PostgreSQL distinguishes at most 16,383 positions in a text, and so undercounts the words of a longer
+one. Searches count the same way, and so must the index."""
 
 COUNTED = 100_000
-"""Waiting texts are not counted further."""
+"""Number of waiting texts at which counting stops."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the index holds. `dead_texts` are part of `texts` until their blocks are rewritten."""
+    """Size of the index. `dead_texts` are part of `texts` until their blocks are rewritten."""
 
     blocks: int
     texts: int
@@ -61,14 +61,14 @@ class Statistics:
 
 
 class TextIndex:
-    """Takes the changes of texts into blocks, and keeps the blocks few."""
+    """Moves changes of texts into blocks, and keeps the number of blocks small."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._vocabularies: defaultdict[str, Vocabulary] = defaultdict(Vocabulary)
 
     async def index(self, limit: int = 20_000) -> int:
-        """Take so many changes into the index; returns how many there were. 0 if another program is at it."""
+        """Index up to `limit` changes; return their number. 0 if another program is indexing."""
         async with self._changing() as connection:
             if connection is None:
                 return 0
@@ -80,7 +80,8 @@ class TextIndex:
         return len(changes)
 
     async def tidy(self, tolerance: float = merging.TOLERANCE) -> bool:
-        """Merge some blocks into one, or rewrite one of which more than this part is dead; whether there was one."""
+        """Merge some blocks into one, or rewrite one with a larger dead part than this; return True if there was
+        one."""
         async with self._changing() as connection:
             if connection is None:
                 return False
@@ -96,7 +97,7 @@ class TextIndex:
         return True
 
     async def pending(self) -> int:
-        """How many texts wait to be indexed; of more than 100,000 it is 100,000."""
+        """Return the number of texts waiting to be indexed, at most 100,000."""
         rows = await self._database.fetch("text_pending", {"most": COUNTED})
         return int(rows[0].count)
 
@@ -106,7 +107,7 @@ class TextIndex:
 
     @contextlib.asynccontextmanager
     async def _changing(self) -> AsyncIterator[Connection | None]:
-        """A transaction in which blocks may be changed; nothing if another program changes them."""
+        """Open a transaction in which blocks may be changed; None if another program changes them."""
         async with self._database.transaction() as connection:
             locked = await fetch(connection, "try_lock_texts", {"lock": LOCK})
             yield connection if locked[0].locked else None
@@ -126,7 +127,7 @@ class TextIndex:
             await _write(connection, kind, await asyncio.to_thread(build, [row.text_id for row in some], found))
 
     async def _occurrences(self, connection: Connection, language: str, texts: Sequence[str]) -> Occurrences:
-        """The lexemes of texts, with what is not known of their words asked for."""
+        """Return the lexemes of texts, after asking PostgreSQL about unknown words."""
         vocabulary = self._vocabularies[language]
         if len(vocabulary) > MOST_WORDS:
             vocabulary = self._vocabularies[language] = Vocabulary()
@@ -138,7 +139,7 @@ class TextIndex:
         return await asyncio.to_thread(vocabulary.occurrences, spelled)
 
     async def _bury(self, connection: Connection, texts: set[int]) -> None:
-        """Mark texts dead. One that is in no block was gone before it was indexed."""
+        """Mark texts dead. A text that is in no block was gone before it was indexed."""
         if not texts:
             return
         gone = np.array(sorted(texts), np.int64)
@@ -148,7 +149,7 @@ class TextIndex:
 
 
 async def fetch_binary(connection: Connection, name: str, parameters: Mapping[str, Any]) -> list[Any]:
-    """The rows of a named statement that returns many bytes."""
+    """Return the rows of a named statement that returns many bytes."""
     cursor = await connection.execute(SQL[name], parameters, binary=True)
     return await cursor.fetchall()
 

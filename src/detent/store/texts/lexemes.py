@@ -1,8 +1,9 @@
-"""Reading what PostgreSQL made of many texts: the binary form of its `tsvector`.
+"""Decoding many texts' lexemes from PostgreSQL: the binary form of its `tsvector`.
 
-A vector is a count, and then for each lexeme its bytes, a zero, the number of its positions, and these, two bytes
-each. Where one ends is only known when it was read. So the vectors are read side by side: the first lexeme of all of
-them in one go, then the second of all that have one, and so on, which NumPy does as fast as if it were one.
+A vector is a count, followed for each lexeme by its bytes, a zero, the number of its positions, and the positions,
+two bytes each. The end of a lexeme is only known once it is read. So the vectors are read side by side: the first
+lexeme of all vectors in one operation, then the second of all that have one, and so on, each as fast in NumPy as a
+single one.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ AT_ONCE = 1 << 22
 """Bytes of vectors that are read side by side."""
 
 FEW = 16
-"""Of so few vectors, one after the other is read faster than side by side."""
+"""Number of vectors up to which one after the other is faster than side by side."""
 
 MOST_TIMES = 255
 LONGEST = 65_535
-"""How often a term counts in a text at most, and how many words its length."""
+"""Cap on the count of a term in a text, and on the length of a text in words."""
 
 
 @dataclass(frozen=True)
 class Occurrences:
-    """Which term occurs how often in which text: one line for each pair, in no order. `terms` are named once; the
-    lines have their numbers, and the texts' places in what was read."""
+    """The number of occurrences of each term in each text: one line per pair, unordered.
+
+    `terms` has each term once; the lines have indexes into it, and the texts' positions in the input.
+    """
 
     terms: list[bytes]
     term: Integers
@@ -40,7 +43,7 @@ class Occurrences:
 
 
 def read(vectors: Sequence[bytes]) -> Occurrences:
-    """All the lexemes of these vectors."""
+    """Return all lexemes of these vectors."""
     numbers: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
     parts = [(np.zeros(0, np.int64),) * 3]
     for first, some in _portions(vectors):
@@ -53,7 +56,7 @@ def read(vectors: Sequence[bytes]) -> Occurrences:
 
 
 def used(terms: Sequence[bytes], term: Integers, text: Integers, times: Integers) -> Occurrences:
-    """These lines, with those of the terms that occur in them."""
+    """Return these lines, with only the terms that occur in them."""
     occurs = np.zeros(len(terms), np.bool_)
     occurs[term] = True
     numbers = np.cumsum(occurs) - 1
@@ -62,21 +65,21 @@ def used(terms: Sequence[bytes], term: Integers, text: Integers, times: Integers
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one text: how often each occurs, and how many there are in all."""
+    """The words of one text: the count of each, and the total."""
 
     times: Mapping[bytes, int]
     length: int
 
 
 def words_of(vector: bytes) -> Words:
-    """The lexemes of one vector."""
+    """Return the lexemes of one vector."""
     lexemes = int.from_bytes(vector[:4])
     times = {vector[a:b]: min(max(many, 1), MOST_TIMES) for a, b, many in _rest(vector, 4, lexemes)}
     return Words(times, min(sum(times.values()), LONGEST))
 
 
 def tally(vectors: Sequence[bytes], terms: Sequence[str]) -> tuple[Integers, Integers]:
-    """How often each of these terms occurs in each of the vectors' texts, and how long the texts are."""
+    """Return the count of each of these terms in each vector's text, and the lengths of the texts."""
     times = np.zeros((len(vectors), len(terms)), np.int64)
     words = np.zeros(len(vectors), np.int64)
     for first, some in _portions(vectors):
@@ -90,7 +93,7 @@ def tally(vectors: Sequence[bytes], terms: Sequence[str]) -> tuple[Integers, Int
 
 
 def _that_are(term: bytes, buffer: bytes, start: Integers, end: Integers) -> Integers:
-    """Which of the lexemes that start and end there are this term."""
+    """Return True for each lexeme between these bounds that equals this term."""
     data = np.frombuffer(buffer, np.uint8)
     long = np.flatnonzero(end - start == len(term))
     same: npt.NDArray[np.bool_] = data[start[long][:, None] + np.arange(len(term))] == np.frombuffer(term, np.uint8)
@@ -98,12 +101,12 @@ def _that_are(term: bytes, buffer: bytes, start: Integers, end: Integers) -> Int
 
 
 def lengths(text: Integers, times: Integers, texts: int) -> Integers:
-    """How many words each text has, of what occurs how often in which."""
+    """Return the number of words of each text."""
     return np.minimum(np.bincount(text, times, texts), LONGEST).astype(np.int64)
 
 
 def _portions(vectors: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
-    """The vectors in portions of a size that is read at once, each with the place of its first."""
+    """Yield the vectors in portions that are read at once, each with the position of its first."""
     first = size = 0
     for place, vector in enumerate(vectors):
         if size and size + len(vector) > AT_ONCE:
@@ -115,12 +118,14 @@ def _portions(vectors: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]
 
 
 def _scan(buffer: bytes, sizes: Integers) -> tuple[Integers, Integers, Integers, Integers]:
-    """Of each lexeme, the text it is in, where its bytes start and end, and how often it occurs."""
+    """Return for each lexeme the index of its text, the start and end of its bytes, and its count."""
     data = np.frombuffer(buffer, np.uint8)
     begin = np.cumsum(sizes) - sizes
     lexemes = np.frombuffer(data[begin[:, None] + np.arange(4)].tobytes(), ">i4").astype(np.int64)
     order = np.argsort(-lexemes, kind="stable")
-    going = np.searchsorted(-lexemes[order], -np.arange(lexemes.max(initial=0)))  # how many have a lexeme number n
+    going = np.searchsorted(
+        -lexemes[order], -np.arange(lexemes.max(initial=0))
+    )  # number of vectors that have an n-th lexeme
     steps = int(np.count_nonzero(going >= FEW))
     zero = _next_zero(data)
     place = begin[order] + 4
@@ -150,6 +155,6 @@ def _rest(buffer: bytes, place: int, lexemes: int) -> Iterator[tuple[int, int, i
 
 
 def _next_zero(data: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
-    """For each place, where the next zero byte is."""
+    """Return for each position the position of the next zero byte."""
     places = np.where(data == 0, np.arange(len(data), dtype=np.int32), np.int32(len(data)))
     return np.minimum.accumulate(places[::-1])[::-1]

@@ -1,8 +1,8 @@
-"""Which blocks are merged next: a decision on their sizes alone.
+"""The choice of blocks to merge next: a decision on their sizes alone.
 
-Small blocks come with every step of indexing. Eight of about the same size become one, and so each text is moved
-a few times until it is in a block that is at least half full, where it stays. So there are never many blocks, and
-never many that are small.
+Every step of indexing adds small blocks. Eight of about the same size become one, and so each text is moved a few
+times until it is in a block that is at least half full, where it stays. So there are never many blocks, and never
+many small ones.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from detent.store.texts.blocks import MOST_TEXTS, MOST_WORDS
 
 TOGETHER = 8
 TOLERANCE = 0.2
-"""What part of a block may be dead before it is rewritten."""
+"""Dead part of a block above which it is rewritten."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A block's size: its texts and words, and how many of them are dead."""
+    """A block's size: its texts and words, and the number of dead ones."""
 
     id: int
     kind_id: int
@@ -32,7 +32,7 @@ class Size:
 
     @property
     def fullness(self) -> float:
-        """The part that its living texts take of what a block may have."""
+        """The living texts' share of a block's capacity."""
         return max((self.count - self.dead_count) / MOST_TEXTS, (self.words - self.dead_words) / MOST_WORDS)
 
     @property
@@ -41,7 +41,7 @@ class Size:
 
 
 def choose(blocks: Iterable[Size], tolerance: float = TOLERANCE) -> list[Size]:
-    """The blocks of one kind to make one of; none if all is well."""
+    """Return the blocks of one kind to merge into one; none if nothing is worth merging."""
     kinds = defaultdict(list)
     for block in blocks:
         if block.dead_count > tolerance * block.count:
@@ -55,7 +55,7 @@ def choose(blocks: Iterable[Size], tolerance: float = TOLERANCE) -> list[Size]:
 
 
 def _fill(blocks: Sequence[Size]) -> list[Size]:
-    """Blocks that together are more than half a block, and not more than one."""
+    """Return blocks that together fill more than half a block, and at most one."""
     chosen: list[Size] = []
     filled = 0.0
     for block in sorted(blocks, key=lambda block: -block.fullness):
@@ -66,7 +66,7 @@ def _fill(blocks: Sequence[Size]) -> list[Size]:
 
 
 def _tier(blocks: Sequence[Size]) -> list[Size]:
-    """Many blocks of about the same size."""
+    """Return many blocks of about the same size."""
     tiers = defaultdict(list)
     for block in blocks:
         tiers[block.tier].append(block)

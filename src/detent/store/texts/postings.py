@@ -1,7 +1,8 @@
-"""What one search reads of the blocks: counts of all, slices of the postings of its terms, and who is at a place.
+"""The part of the blocks that one search reads: counts of all terms, slices of the postings, and the texts behind
+places.
 
-The texts of the blocks that are searched are numbered in a row, block after block: a text's number there is its
-place in the search.
+The texts of the searched blocks are numbered in a row, block after block: a text's number in this row is its place
+in the search.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from detent.store.texts.ranking import Flags, Integers, Slices, at_least, share
 
 
 class Postings:
-    """The postings of a question's terms. Each time more of them are read, from where the last reading ended."""
+    """The postings of a question's terms. Each reading continues where the previous one ended."""
 
     def __init__(
         self, connection: Connection, question: Question, blocks: Sequence[Any], counts: Integers, numbers: Integers
@@ -31,21 +32,21 @@ class Postings:
         self.texts = sum(block.count - block.dead_count for block in blocks)
         self.words = sum(block.words - block.dead_words for block in blocks)
         self.containing: Integers = counts.sum(axis=0)
-        """In how many texts each term occurs, dead ones included."""
+        """Number of texts with each term, dead ones included."""
         self.blocks = [blocks[number] for number in searched]
         self.starts = np.concatenate([[0], np.cumsum([block.count for block in self.blocks])]).astype(np.int64)
         self._all = counts[searched]
         self._counts = np.where(self._wanted(), self._all, 0)
-        """How many entries each block has of each term that is looked for in it."""
+        """Number of entries in each block for each term that is searched for in it."""
         self._numbers = np.where(self._counts > 0, numbers[searched], -1)
-        """The numbers of those that are common there."""
+        """The numbers of the terms that are common in each block."""
         self._read = np.zeros_like(self._counts)
         self._pieces: dict[tuple[int, int], list[bytes]] = {}
         self.entries_read = 0
 
     @classmethod
     def of(cls, connection: Connection, question: Question, blocks: Sequence[Any], counted: Sequence[Any]) -> Self:
-        """The postings of these blocks, of which it was counted how often they have each term."""
+        """Return the postings of these blocks, given the counts of each term in them."""
         counts = np.zeros((len(blocks), len(question.terms)), np.int64)
         numbers = np.full_like(counts, -1)
         places = {block.id: place for place, block in enumerate(blocks)}
@@ -59,12 +60,12 @@ class Postings:
         return bool((self._read >= self._counts).all())
 
     def in_language(self, language: str) -> Flags:
-        """Which places have texts in this language."""
+        """Return True for the places of texts in this language."""
         same = np.array([self._language(block) == language for block in self.blocks], np.bool_)
         return np.repeat(same, np.diff(self.starts))
 
     async def read(self, budget: int) -> Slices:
-        """The best entries of each term, so many in all; what was read before is part of them."""
+        """Return the best entries of each term, up to `budget` in all, including those read before."""
         totals = self._counts.sum(axis=0)
         shares = np.array(share(totals.tolist(), budget), np.int64)
         stops = -(-self._counts * shares // np.maximum(totals, 1))  # rounded up, so that no block is left out
@@ -73,7 +74,7 @@ class Postings:
         return self._slices()
 
     async def presence(self, term: int) -> Flags:
-        """Which texts have a term: its whole postings are read."""
+        """Return True for the texts that have a term: its whole postings are read."""
         stops = self._read.copy()
         stops[:, term] = self._all[:, term]
         await self._fetch(stops)
@@ -84,13 +85,13 @@ class Postings:
         return flags
 
     def dead(self) -> Flags | None:
-        """Which texts are gone; nothing if none is."""
+        """Return True for the texts that are gone; None if no text is."""
         if not any(block.dead_count for block in self.blocks):
             return None
         return np.concatenate([from_bits(block.dead, block.count) for block in self.blocks])
 
     async def holding(self, texts: Integers) -> Flags:
-        """Which places have one of these texts, whose numbers ascend."""
+        """Return True for the places of these texts, whose numbers ascend."""
         flags = np.zeros(int(self.starts[-1]), np.bool_)
         for number, block in enumerate(self.blocks):
             first, last = np.searchsorted(texts, [block.first, block.last + 1])
@@ -101,13 +102,16 @@ class Postings:
         return flags
 
     async def texts_at(self, places: Integers) -> list[int]:
-        """The numbers of the texts at these places, in the same order."""
+        """Return the numbers of the texts at these places, in the same order."""
         rows = await fetch_binary(self._connection, "texts_at", self._ordinals(places))
         return [int.from_bytes(row.text, "big") for row in rows]
 
     async def common_at(self, places: Integers) -> tuple[Integers, Integers]:
-        """How often each term that is common in its block occurs in the texts at these places, and how long they
-        are. Of the other terms it is 0: these are always read whole."""
+        """Return the counts of each term in the texts at these places, and the texts' lengths.
+
+        Only terms that are common in their block are counted; others have 0, because they are always read
+        completely.
+        """
         rows = await fetch_binary(self._connection, "common_terms_at", self._ordinals(places))
         lines = np.frombuffer(b"".join(row.terms for row in rows), COMMON)
         text = np.repeat(np.arange(len(rows)), [len(row.terms) // COMMON.itemsize for row in rows])
@@ -119,7 +123,7 @@ class Postings:
         return times, np.frombuffer(b"".join(row.length for row in rows), LENGTH).astype(np.int64)
 
     def _homes(self, places: Integers) -> Integers:
-        """In which of the blocks these places are."""
+        """Return the index of the block of each place."""
         return np.searchsorted(self.starts, places, side="right") - 1
 
     def _ordinals(self, places: Integers) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class Postings:
         }
 
     def _wanted(self) -> Flags:
-        """Which terms are looked for in which block: those of its language."""
+        """Return True for each block and term where the term is of the block's language."""
         numbers, lexemes = self._question.numbers, self._question.lexemes
         flags = np.zeros((len(self.blocks), len(numbers)), np.bool_)
         for number, block in enumerate(self.blocks):
@@ -141,7 +145,7 @@ class Postings:
         return self._question.languages[block.kind_id]
 
     async def _fetch(self, stops: Integers) -> None:
-        """Read on in each posting until before that entry."""
+        """Read each posting up to, not including, this entry."""
         places = np.argwhere(stops > self._read).tolist()
         if not places:
             return

@@ -1,8 +1,9 @@
-"""BM25, as Lucene and bm25s reckon it: how much a word says about a text, and which texts come first.
+"""BM25, in the variant of Lucene and bm25s: the weight of a word in a text, and the order of texts.
 
-A text's score is, summed over the query's words, the word's rarity in the collection times its saturation in the
-text. Of a common word only the best entries are read. A text in which it was not seen may still have it, yet not
-weigh more than the last entry read: so each text has a bound, which is its score if nothing about it is unknown.
+A text's score is the sum over the query's words of the word's rarity in the collection times its saturation in the
+text. Of a common word only the best entries are read. A text that is not among these may still have the word, yet
+with no more weight than the last entry read: so each text has a bound, which equals its score if every word was
+read completely.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ K1 = 1.5
 B = 0.75
 
 SHORT = 256
-"""A term that occurs in more texts of a block is common there; there are fewer than 65,536 of those. Of a common one so
-many entries are read at least, of others all: in proportion, those of a small block beside large ones would hardly be.
-What is common in a block was decided when it was written."""
+"""Number of texts of a block above which a term is common there; fewer than 65,536 terms are. At least this many
+entries are read of a common term, and all of any other: a proportional share would leave hardly any for a small
+block beside large ones. Commonness is fixed when a block is written."""
 
 ROUNDING = 2 / 65_535
-"""By how much an entry may weigh more than the one before it."""
+"""Largest weight by which an entry may exceed the one before it."""
 
 
 @dataclass(frozen=True)
 class Collection:
-    """What scores depend on beside the text itself: how long texts are on average, and how rare each term of the query
-    is."""
+    """The parameters of scores that do not depend on the text: the average length of texts, and the rarity of each
+    term of the query."""
 
     average: float
     rarity: Numbers
@@ -41,9 +42,11 @@ class Collection:
 
 @dataclass(frozen=True)
 class Slices:
-    """The beginnings of some postings, block after block: of each the block (its place in the search), the term, how
-    many of its entries were read, how many there are, whether the term is common there, and the block's own average
-    length; and the entries of all, in a row."""
+    """The beginnings of some postings, block after block.
+
+    For each: the block's position in the search, the term, the number of entries read, the number of all entries,
+    True if the term is common there, and the block's own average length. Then the entries of all, in a row.
+    """
 
     block: Integers
     term: Integers
@@ -58,8 +61,8 @@ class Slices:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Texts that were found: their places among all texts of the search, the bounds of their scores, what of these
-    was read, which is less, and whether both are the score itself."""
+    """Texts that were found: their places in the search, upper bounds of their scores, the part of each score that
+    was read, which is a lower bound, and True where both equal the score."""
 
     places: Integers
     bounds: Numbers
@@ -67,7 +70,8 @@ class Candidates:
     exact: Flags
 
     def order(self, many: int) -> Integers:
-        """Which are the best, in order, and all that are as good as the last of so many; all if there are not more."""
+        """Return the positions of the best, in order, including all ties with the last; all if there are no more
+        than `many`."""
         chosen = np.arange(len(self.places))
         if many < len(chosen):
             last = -np.partition(-self.bounds, many)[many]
@@ -80,30 +84,34 @@ class Candidates:
 
 
 def saturation(times: Integers, lengths: Integers, average: float | Numbers) -> Numbers:
-    """How much a word that occurs so many times says in a text of that length; from 0 to 1."""
+    """Return the weight of a word with this count in a text of this length, from 0 to 1."""
     average = np.maximum(average, 1e-9)
     return times / (times + K1 * (1 - B + B * lengths / average))
 
 
 def rarity(texts: int, containing: int) -> float:
-    """How much a word says that occurs in so many of the texts. Dead texts may be counted as containing it."""
+    """Return the weight of a word that `containing` of the texts contain. Dead texts may be counted among them."""
     containing = min(containing, texts)
     return math.log(1 + (texts - containing + 0.5) / (containing + 0.5))
 
 
 def share(counts: Sequence[int], budget: int) -> list[int]:
-    """How many entries of each term are read: all of the rare ones, and of the common ones equally many. What rare ones
-    leave of the budget is not spent: beside them, the others hardly count."""
+    """Return the number of entries to read of each term: all of the rare ones, and an equal number of each common
+    one.
+
+    The rest of the budget that rare terms leave is not spent: beside them the others hardly count.
+    """
     return [min(count, max(1, budget // len(counts))) for count in counts]
 
 
 def at_least(counts: Integers, common: Flags) -> Integers:
-    """How many entries of these postings are always read."""
+    """Return the number of entries of these postings that are always read."""
     return np.where(common, np.minimum(counts, SHORT), counts)
 
 
 def of_short(slices: Slices, collection: Collection, starts: Integers) -> tuple[Integers, Numbers]:
-    """What the postings that are always read whole add to scores: the texts' places, ascending, and how much each."""
+    """Return the scores from the postings that are always read completely: the texts' places, ascending, and their
+    sums."""
     some = np.repeat(~slices.common, slices.read)
     every = slices.ordinals + np.repeat(starts[slices.block], slices.read)
     weights = saturation(slices.times[some], slices.lengths[some], collection.average)
@@ -113,8 +121,10 @@ def of_short(slices: Slices, collection: Collection, starts: Integers) -> tuple[
 
 
 def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Flags | None) -> Candidates:
-    """The texts that the slices name, of those that are allowed. `starts` are the places of each block's first text,
-    and at the end that of the first after them all."""
+    """Return the texts in the slices that are allowed.
+
+    `starts` are the places of each block's first text, followed by the place after the last text.
+    """
     truncated = slices.read < slices.count
     cuts = np.where(truncated, _cuts(slices, collection), 0.0)
     weights = saturation(slices.times, slices.lengths, collection.average)
@@ -140,8 +150,11 @@ def gather(slices: Slices, collection: Collection, starts: Integers, allowed: Fl
 
 @dataclass(frozen=True)
 class _Block:
-    """The entries that were read of one block, where its texts are, and how many words were not read to the end; a
-    text in which they were not seen has `most` of them at most. `surplus` is what an entry weighs beyond that."""
+    """The entries read from one block, the places of its texts, and the number of words that were not read
+    completely.
+
+    A text not seen in these words has at most `most` of them. `surplus` is the weight of an entry beyond that.
+    """
 
     here: slice
     ordinals: Integers
@@ -166,8 +179,11 @@ def _candidates(block: _Block, allowed: Flags | None) -> Candidates:
 
 
 def _cuts(slices: Slices, collection: Collection) -> Numbers:
-    """How much an entry that was not read can add to a score. The order of entries is by the block's own average
-    length; by the collection's, one weighs more at most as much as if its whole denominator were in proportion."""
+    """Return the most that an unread entry can add to a score.
+
+    Entries are ordered by the block's own average length. By the collection's average, an entry weighs more by at
+    most the ratio of the whole denominators.
+    """
     last = np.cumsum(slices.read) - 1
     weight = np.minimum(saturation(slices.times[last], slices.lengths[last], slices.average) + ROUNDING, 1.0)
     proportion = np.minimum(slices.average / max(collection.average, 1e-9), 1.0)

@@ -1,9 +1,9 @@
-"""Finding texts: the best of the postings, ranked, and each looked at before it is called a hit.
+"""Finding texts: the best of the postings, ranked, and each verified before it counts as a hit.
 
-A search reads a bounded number of entries, the best of each word. From these come candidates with bounds of their
-scores. Those that may have more of a common word than was read are counted, until no other candidate can be better
-than the best. In the order of their scores they are looked up: those that are gone, or do not meet the query to the
-letter, drop out. It reads on if there are not enough.
+A search reads a bounded number of entries, the best of each word. These give candidates with bounds of their
+scores. Candidates that may have more of a common word than was read are counted exactly, until no other candidate
+can be better than the best. They are looked up in the order of their scores: texts that are gone, or do not match
+the query exactly, are dropped. If there are not enough hits, the search reads on.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from detent.store.texts.ranking import Candidates, Collection, Flags
 from detent.store.texts.waiting import Waiting
 
 BUDGET = 65_536
-"""Entries that are read for a query at first; each further reading is four times as much."""
+"""Number of entries read for a query at first; each further reading is four times as large."""
 
 COUNTED_ONE_BY_ONE = 200
-"""After so many texts that were counted because they meet a filter or a phrase, no more are."""
+"""Number of texts counted for a filter or a phrase after which counting stops."""
 
 VERIFIED = 10_000
-"""How many candidates are looked at for a phrase or an exclusion."""
+"""Largest number of candidates checked for a phrase or an exclusion."""
 
 Check = Callable[[Connection, Sequence[int]], Awaitable[Some[int]]]
-"""Which of these items may be found; asked about the best, in order, on the search's own connection."""
+"""Returns the items that may be found; called with the best ones, in order, on the search's own connection."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """How many hits, how many of them by their true scores, and which items may be found."""
+    """The number of hits, the number of those with exact scores, and the items that may be found."""
 
     limit: int
     exact: int
@@ -59,8 +59,8 @@ class TextHit:
 
 @dataclass(frozen=True)
 class TextHits:
-    """The best hits, best first; the lexemes that were looked for in each language; what the reader should know;
-    how many entries of the index were read; and the bound of scores, which a text comes near that has every word."""
+    """The hits, best first; the lexemes searched for in each language; notes for the reader; the number of index
+    entries read; and the upper bound of scores, which a text with every word approaches."""
 
     hits: tuple[TextHit, ...]
     lexemes: Mapping[str, tuple[str, ...]]
@@ -85,9 +85,11 @@ class TextSearch:
         allowed: Some[int] | None = None,
         check: Check | None = None,
     ) -> TextHits:
-        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check.
+        """Return the best texts for a query: of these kinds, among the allowed items, and of those that pass the
+        check.
 
-        So many of the best are `exact`, all if nothing is said; those after them have what was read of their scores.
+        The first `exact` hits have exact scores, all by default; the others have the part of their scores that was
+        read.
         """
         async with self._database.snapshot() as connection:
             question = await ask(connection, query, kinds)
@@ -98,13 +100,13 @@ class TextSearch:
             return await _Search(connection, question, wanted, reader).run(self._budget)
 
     async def unheeded(self, query: Query, kinds: Some[int] | None) -> list[str]:
-        """Notes on phrases and exclusions that have no word to look for in any language."""
+        """Return notes on phrases and exclusions that have no word to search for in any language."""
         async with self._database.snapshot() as connection:
             question = await ask(connection, query, kinds)
         return [note for note in question.notes if note.endswith(NOT_HEEDED)]
 
     async def meeting(self, query: Query, items: Some[int]) -> set[int]:
-        """Which of these items have the query's phrases, and nothing of what it excludes."""
+        """Return the items that have the query's phrases, and nothing that it excludes."""
         async with self._database.snapshot() as connection:
             question = await ask(connection, query, None)
             if not question.conditional:
@@ -127,7 +129,7 @@ class _Search:
         self._notes = list(question.notes)
         self._counted = self._verified = 0
         self._certain = False
-        """Whether nothing that was not looked at can be better than the best hits, or it is not asked any more."""
+        """True if no unread text can be better than the best hits, or if that is no longer checked."""
 
     async def run(self, budget: int) -> TextHits:
         blocks, counted, newest = await fetch_together(
@@ -174,7 +176,7 @@ class _Search:
             budget *= 4
 
     async def _look_through(self, postings: Postings, counting: Counting, candidates: Candidates) -> bool:
-        """Take hits from the candidates; whether there are enough, and none can be better."""
+        """Take hits from the candidates; return True if there are enough, and none can be better."""
         if self._wanted.check is None and not self._question.conditional:
             candidates = await counting.sharpened(candidates, self._wanted.exact)
             self._certain = True
@@ -193,7 +195,7 @@ class _Search:
         return False
 
     def _is_enough(self, more: bool) -> bool:
-        """Whether to look no further. `more`: there are other candidates."""
+        """True if the search may stop. `more`: there are other candidates."""
         if self._certain and len(self._hits) >= self._wanted.limit:
             return True
         if not (more and self._question.conditional and self._verified >= VERIFIED):
@@ -203,8 +205,8 @@ class _Search:
         return True
 
     async def _look_at(self, postings: Postings, counting: Counting, ordered: Candidates, some: slice) -> None:
-        """Take hits from these candidates: by their true scores, until no other can be better than the best; from
-        then on by what was read of them."""
+        """Take hits from these candidates: by exact scores until no other can be better than the best, then by the
+        part that was read."""
         numbers = await postings.texts_at(ordered.places[some])
         places = dict(zip(numbers, range(some.start, some.stop), strict=True))
         texts = await self._meeting(await self._reader.read(numbers))
@@ -219,18 +221,18 @@ class _Search:
         self._certain |= self._counted >= COUNTED_ONE_BY_ONE or self._none_is_better(ordered, some.stop)
 
     def _none_is_better(self, ordered: Candidates, following: int) -> bool:
-        """Whether no candidate from that one on can be better than the best hits."""
+        """True if no candidate from `following` on can be better than the best hits."""
         bound = float(ordered.bounds[min(following, len(ordered.bounds) - 1)])
         exact = self._wanted.exact
         return len(self._hits) >= exact and heapq.nlargest(exact, (hit.score for hit in self._hits))[-1] >= bound
 
     async def _hits_of(self, reading: Examined) -> list[TextHit]:
-        """Hits among texts that were read themselves."""
+        """Return the hits among texts that were read directly."""
         texts, scores = await self._meeting(reading.texts), reading.scores(self._collection)
         return _hits(texts, [scores[text.text_id] for text in texts])
 
     async def _meeting(self, texts: Sequence[Text]) -> list[Text]:
-        """Those of the texts that are wanted and allowed, and pass the check."""
+        """Return the texts that are wanted and allowed, and pass the check."""
         allowed, check = self._wanted.allowed, self._wanted.check
         found = [
             text
@@ -243,7 +245,7 @@ class _Search:
         return found
 
     async def _places_allowed(self, postings: Postings, budget: int) -> Flags | None:
-        """Which places may be candidates: not the dead, and only those that the filter and the phrases allow."""
+        """Return True for the places that may be candidates: not dead, and allowed by the filter and the phrases."""
         dead = postings.dead()
         allowed = None if dead is None else ~dead
         flags = [await _meeting(postings, self._question, budget), await _without(postings, self._question, budget)]
@@ -264,7 +266,7 @@ def _set(items: Some[int] | None) -> frozenset[int] | None:
 
 
 def _collection(postings: Postings, waiting: Examined) -> Collection:
-    """What is true of all texts, those that wait included."""
+    """Return the collection's parameters, with the waiting texts included."""
     texts = postings.texts + len(waiting.lengths)
     words = postings.words + int(waiting.lengths.sum())
     containing = postings.containing + (waiting.times > 0).sum(axis=0)
@@ -273,7 +275,7 @@ def _collection(postings: Postings, waiting: Examined) -> Collection:
 
 
 async def _meeting(postings: Postings, question: Question, budget: int) -> Flags | None:
-    """Which places have the words of the phrases that must occur; nothing if there are no phrases."""
+    """Return True for the places with the words of the required phrases; None if there are no phrases."""
     if not any(question.needs.values()):
         return None
     flags = np.ones(int(postings.starts[-1]), np.bool_)
@@ -287,8 +289,8 @@ async def _meeting(postings: Postings, question: Question, budget: int) -> Flags
 
 
 async def _without(postings: Postings, question: Question, budget: int) -> Flags | None:
-    """Which places have none of the words that must not occur, but for those too common to be read, which are looked
-    for in the texts themselves; nothing if there are no such words."""
+    """Return True for the places without the excluded words; None if there are none. Words too common to be read
+    are checked in the texts themselves."""
     if not any(question.excluded.values()):
         return None
     flags = np.ones(int(postings.starts[-1]), np.bool_)
@@ -301,7 +303,7 @@ async def _without(postings: Postings, question: Question, budget: int) -> Flags
 
 
 async def _having(postings: Postings, terms: Sequence[int], budget: int) -> Flags:
-    """Which places have those of these terms that are not too common to be read."""
+    """Return True for the places with all of these terms that are not too common to be read."""
     flags = np.ones(int(postings.starts[-1]), np.bool_)
     for term in terms:
         if postings.containing[term] <= budget:

@@ -1,4 +1,4 @@
-"""The place in a text that shows why it was found."""
+"""The passage of a text that shows why the text was found."""
 
 from __future__ import annotations
 
@@ -10,30 +10,31 @@ from detent.store import arrays
 from detent.store.database import Database
 
 MOST = 50
-"""How many items' snippets are made at once."""
+"""Largest number of items whose snippets are made at once."""
 
 WINDOW = 20_000
 REACH = 1_000_000
-"""Characters of a text of which the snippet is made; and how far into a long text that place is looked for."""
+"""Number of characters of a text that are used for a snippet, and the range in a long text that is searched for it."""
 
 SHORT = 200
-"""Characters of a text's beginning that are shown where nothing of it matches."""
+"""Characters from a text's beginning that are shown if nothing in it matches."""
 
 _MARKS = "\ue000\ue001"
-"""Characters that no text has; the caller's own marks take their place when the snippet is made."""
+"""Characters that no text contains; the caller's own marks replace them in the snippet."""
 
 _OPTIONS = (
     f'StartSel="{_MARKS[0]}", StopSel="{_MARKS[1]}", MaxFragments=2, MaxWords=24, MinWords=8, FragmentDelimiter=" … "'
 )
 _CHARACTERS = re.compile("[\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _OF_CHARACTERS = ", ShortWord=0, MaxWords=60, MinWords=20"
-"""Where a character is a word, more of them are shown, however short they are."""
+"""In languages where a character is a word, more words are shown, however short they are."""
 
 
 async def snippets(
     database: Database, items: Sequence[int], query: Query, *, start: str = "", stop: str = ""
 ) -> dict[int, str]:
-    """A short piece of each item's text, what was looked for between `start` and `stop`; or the text's beginning."""
+    """Return a short piece of each item's text, with matches between `start` and `stop`; without a match, the
+    text's beginning."""
     wanted = {
         "items": arrays.integers(items[:MOST]),
         "wanted": " or ".join(f'"{text}"' for text in query.sought),
@@ -55,7 +56,7 @@ def _snippet(marked: str, beginning: str, start: str, stop: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The text's beginning, up to the end of a word if there is one near."""
+    """Return the text's beginning, cut at the end of a word if one is near."""
     if len(text) <= SHORT:
         return text
     cut = text[:SHORT]

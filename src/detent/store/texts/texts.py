@@ -13,7 +13,7 @@ from detent.store.texts.search import BUDGET, Check, TextHits, TextSearch
 
 
 class Texts:
-    """Indexes texts, and finds them."""
+    """Indexes and finds texts."""
 
     def __init__(self, database: Database, *, budget: int = BUDGET) -> None:
         self._database = database
@@ -21,19 +21,19 @@ class Texts:
         self._search = TextSearch(database, budget=budget)
 
     async def index(self, limit: int = 20_000) -> int:
-        """Take waiting changes into the index; returns how many. 0 if there are none, or another program is at it."""
+        """Index waiting changes; return their number. 0 if there are none, or if another program is indexing."""
         return await self._index.index(limit)
 
     async def tidy(self, tolerance: float = TOLERANCE) -> bool:
-        """One step of merging; whether there was something to do."""
+        """Do one step of merging; return True if there was one to do."""
         return await self._index.tidy(tolerance)
 
     async def pending(self) -> int:
-        """How many texts wait to be indexed; of more than 100,000 it is 100,000."""
+        """Return the number of texts waiting to be indexed, at most 100,000."""
         return await self._index.pending()
 
     async def statistics(self) -> Statistics:
-        """What the index holds."""
+        """Return the size of the index."""
         return await self._index.statistics()
 
     async def search(
@@ -46,22 +46,23 @@ class Texts:
         allowed: Collection[int] | None = None,
         check: Check | None = None,
     ) -> TextHits:
-        """The best texts for a query: of these kinds, among the allowed items, and of those that pass the check. So
-        many of the best have their true scores; those after them may be told in another order. Where the query has only
-        common words, a text may be missed in which none of them weighs much.
+        """Return the best texts for a query: of these kinds, among the allowed items, and of those that pass the
+        check.
 
-        `allowed` suits filters that leave up to some ten thousand items; a wider one is better asked by `check`.
+        The first `exact` hits have exact scores; later ones may be in another order. If the query has only common
+        words, a text in which none of them weighs much may be missed. `allowed` suits filters with up to some ten
+        thousand items; for a wider filter use `check`.
         """
         return await self._search.search(query, limit=limit, exact=exact, kinds=kinds, allowed=allowed, check=check)
 
     async def unheeded(self, query: Query, kinds: Collection[int] | None) -> list[str]:
-        """Notes on phrases and exclusions of the query that have no word to look for."""
+        """Return notes on phrases and exclusions of the query that have no word to search for."""
         return await self._search.unheeded(query, kinds)
 
     async def meeting(self, query: Query, items: Collection[int]) -> set[int]:
-        """Which of these items have the query's phrases, and nothing of what it excludes."""
+        """Return the items that have the query's phrases, and nothing that it excludes."""
         return await self._search.meeting(query, items)
 
     async def snippets(self, items: Sequence[int], query: Query, *, start: str = "", stop: str = "") -> dict[int, str]:
-        """A short piece of each item's text with what was looked for between the marks; for at most 50 items."""
+        """Return a short piece of each item's text with matches between the marks, for at most 50 items."""
         return await snippets.snippets(self._database, items, query, start=start, stop=stop)

@@ -1,7 +1,7 @@
-"""What PostgreSQL makes of words, asked once for each: nearly all that is in a new text was in one before.
+"""PostgreSQL's lexemes of words, asked for once per word: nearly every word of a new text occurred before.
 
-It reads some five megabytes of text in a second. None of its lexemes reaches over white space, nor over the signs
-that `apart` takes out, so the lexemes of a text are those of the words between them.
+PostgreSQL reads some five megabytes of text per second. None of its lexemes reaches over white space, nor over the
+signs that `apart` takes out, so the lexemes of a text are those of the words between them.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ import numpy as np
 from detent.store.texts.lexemes import MOST_TIMES, Integers, Occurrences, read, used
 
 MOST_WORDS = 200_000
-"""Words that are remembered. Some tens of megabytes; and in most collections, no more are common."""
+"""Number of words remembered. They take some tens of megabytes; in most collections, no more are common."""
 
 _APART = bytes.maketrans(b'./<>,()[]{}"', b" " * 12)
-"""Signs between words: what `apart` takes out, and some that are part of no lexeme, so that fewer words differ."""
+"""Signs between words: those that `apart` takes out, and some that are part of no lexeme, so that there are fewer
+different words."""
 
 
 class Spelled(NamedTuple):
-    """Texts as the numbers of their words, one after the other, and how many words each text has."""
+    """Texts as the numbers of their words, in a row, and the number of words in each text."""
 
     words: Integers
     lengths: Integers
 
 
 class Vocabulary:
-    """The lexemes of words under one configuration. Words and lexemes have numbers; word n has the lexemes from
-    `first[n]` on, each as often as it is in the word."""
+    """The lexemes of words under one configuration.
+
+    Words and lexemes have numbers; word n has the lexemes from `first[n]` on, each as often as it occurs in the
+    word.
+    """
 
     def __init__(self) -> None:
         self._words: defaultdict[bytes, int] = defaultdict(itertools.count().__next__)
@@ -43,7 +47,7 @@ class Vocabulary:
         return len(self._words)
 
     def spell(self, texts: Sequence[str]) -> Spelled:
-        """Number the words of texts, also those that are yet to be learned."""
+        """Number the words of texts, including words that are not learned yet."""
         split = [text.encode().translate(_APART).split() for text in texts]
         lengths = np.array([len(words) for words in split], np.int64)
         numbers = map(self._words.__getitem__, itertools.chain.from_iterable(split))
@@ -51,11 +55,11 @@ class Vocabulary:
 
     @property
     def unknown(self) -> list[bytes]:
-        """The words that are yet to be learned, in the order of their numbers."""
+        """Return the words that are not learned yet, in the order of their numbers."""
         return list(itertools.islice(self._words, len(self._first) - 1, None))
 
     def learn(self, vectors: Sequence[bytes]) -> None:
-        """Learn the unknown words, by the vectors that PostgreSQL makes of them."""
+        """Learn the unknown words from PostgreSQL's vectors of them."""
         found = read(vectors)
         order = np.argsort(found.text, kind="stable")
         numbers = np.array([self._terms.setdefault(term, len(self._terms)) for term in found.terms], np.int64)
@@ -64,7 +68,7 @@ class Vocabulary:
         self._first = np.concatenate([self._first, self._first[-1] + np.cumsum(counts)])
 
     def occurrences(self, spelled: Spelled) -> Occurrences:
-        """The lexemes of texts, whose words are all known."""
+        """Return the lexemes of texts whose words are all known."""
         first = self._first[spelled.words]
         counts = self._first[spelled.words + 1] - first
         texts = max(len(spelled.lengths), 1)
@@ -76,6 +80,6 @@ class Vocabulary:
 
 
 def _ranges(first: Integers, counts: Integers) -> Integers:
-    """The numbers of all ranges, one after the other: so many from each first on."""
+    """Return the numbers of all ranges, in a row: `counts` numbers from each `first` on."""
     shift: Integers = np.repeat(first - (np.cumsum(counts) - counts), counts)
     return np.arange(len(shift)) + shift

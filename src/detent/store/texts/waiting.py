@@ -1,7 +1,7 @@
-"""The words of texts that are not indexed yet, as this program has met them.
+"""Cache of the words of texts that are not indexed yet.
 
-A text's number never stands for another text, so that of the few that wait each is split into words once, and not in
-every search until it is indexed.
+A text's number never stands for another text, so each of the few waiting texts is split into words once, and not
+in every search until it is indexed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Waiting:
         self._words: dict[int, Words] = {}
 
     def known(self, numbers: Sequence[int], languages: Mapping[int, str]) -> dict[int, Words]:
-        """The words of those of these texts that were met before, by the languages that the kinds have now."""
+        """Return the words of the cached texts among these, by the present languages of the kinds."""
         words = self._words if languages == self._languages else {}
         return {number: words[number] for number in numbers if number in words}
 
     def keep(self, words: dict[int, Words], languages: Mapping[int, str]) -> None:
-        """These are the texts that wait now; the others are forgotten."""
+        """Replace the cache: these are the texts that wait now; others are forgotten."""
         self._words, self._languages = words, languages
