@@ -142,7 +142,7 @@ async def test_a_lost_index_is_told_and_the_part_compared(shelf: Shelf, query: A
     found = await shelf.search(9)
     assert [hit.item_id for hit in found.hits] == shelf.expected(9, numbers)
     assert found.notes == [
-        "The 100 vectors of vector_1_1 were searched without an index, which is missing and will be made again in "
+        "The 100 vectors of vector_1_1 were searched without an index, which is missing and will be rebuilt in "
         "the background."
     ]
     assert await shelf.merge(at_least=1000) == 1
@@ -162,7 +162,7 @@ async def test_a_large_part_without_its_index_is_left_out_and_told(
     found = await shelf.search(9)
     assert [hit.item_id for hit in found.hits] == shelf.expected(9, range(101, 131))
     assert found.notes == [
-        "The 100 vectors of vector_1_1 were not searched: their index is missing, and will be made again in the "
+        "The 100 vectors of vector_1_1 were not searched: their index is missing, and will be rebuilt in the "
         "background."
     ]
     assert await shelf.merge(at_least=1000) == 1
@@ -210,7 +210,7 @@ async def test_a_part_that_goes_between_listing_and_reading_is_looked_for_again(
 async def test_a_query_that_has_no_direction_is_refused(shelf: Shelf) -> None:
     with pytest.raises(ValueError, match="no direction"):
         await shelf.vectors.search(shelf.model, np.zeros(16), limit=1)
-    with pytest.raises(ValueError, match="16 dimensions are wanted"):
+    with pytest.raises(ValueError, match="16 dimensions are needed"):
         await shelf.vectors.search(shelf.model, np.ones(8), limit=1)
 
 

@@ -85,7 +85,7 @@ async def test_a_vector_too_long_or_too_short_for_half_precision_keeps_its_direc
         (lambda rows: rows * [[1], [0], [1]], "position 1 has no direction"),
         (lambda rows: rows * [[1], [1], [np.nan]], "position 2 has numbers that are not finite"),
         (lambda rows: rows * [[1], [np.inf], [1]], "position 1 has numbers that are not finite"),
-        (lambda rows: rows[:, :15], "16 dimensions are wanted, one per row, and the array is 3 by 15"),
+        (lambda rows: rows[:, :15], "16 dimensions are needed, one per row, but the array has the shape 3 by 15"),
         (lambda rows: rows[0], "the array is 16"),
         (lambda rows: rows[:2], "3 texts and 2 vectors"),
     ],
@@ -175,7 +175,7 @@ async def test_hashes_are_kept_to_the_bit(shelf: Shelf) -> None:
 
 async def test_a_fresh_part_that_somebody_dropped_is_told_and_made_by_registering(shelf: Shelf, query: Any) -> None:
     query("DROP TABLE vector_1_1")
-    with pytest.raises(LookupError, match="registering the model again makes one"):
+    with pytest.raises(LookupError, match="register the model again to create one"):
         await shelf.put([1])
     assert await shelf.vectors.register("test", "small", 16) == shelf.model
     await shelf.put([1])

@@ -1,5 +1,5 @@
-"""Embeddings as settling writes them: the vector, and what it was made with and from, with the item's new state; and
-the way back of items that are to be embedded again, with another model."""
+"""Embeddings as settling writes them: the vector, its model and its text's hash, with the item's new state; and
+the return of items that are to be embedded again with another model."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 Lines = Sequence[tuple[int, Embedding]]
 
 STAGE = "embedding"
-"""The working state in which items are given their vectors, in every lifecycle that has one."""
+"""Working state in which items get their vectors, in every lifecycle that has one."""
 
 _ONWARD = (Event.STEP, Event.CLAIM, Event.DONE)
 
 
 class VectorsGone(Exception):
-    """Texts were known to have vectors, which have been tidied away since: they have to be embedded after all."""
+    """Texts that had vectors lost them to tidying meanwhile: they must be embedded after all."""
 
     def __init__(self, hashes: set[UUID]) -> None:
         self.hashes = hashes
@@ -39,7 +39,7 @@ class Embeddings:
         self._vectors = vectors
 
     async def write(self, connection: Connection, lines: Lines) -> None:
-        """Write vectors, keep those that are known from being tidied away, and note what they were made with."""
+        """Write vectors, protect existing ones from tidying, and record their model."""
         hashed = [embedding for _, embedding in lines if embedding.hash is not None]
         for name in sorted({(str(each.provider), str(each.model)) for each in hashed}):
             await self._write_model(connection, name, [e for e in hashed if (e.provider, e.model) == name])
@@ -63,12 +63,12 @@ class Embeddings:
                 raise VectorsGone(gone)
 
     async def _model(self, connection: Connection, name: tuple[str, str], dimensions: int | None) -> Model:
-        """The model in use of this name; a text that is known was found under it."""
+        """Return the model in use with this name; a text that has a vector was found under it."""
         from detent.store.vectors.models import Model
 
         named = [each for row in await fetch(connection, "models") if (each := Model(*row)).is_named(*name, dimensions)]
         if not named:
-            raise Unstorable(f"there is no embedding model {name[1]!r} of {name[0]!r} to keep its vector under")
+            raise Unstorable(f"there is no embedding model {name[1]!r} of {name[0]!r} to store its vector under")
         in_use = [model for model in named if model.role != "former"]
         if not in_use:
             raise ModelRetired(named[-1])
@@ -76,7 +76,7 @@ class Embeddings:
 
 
 async def note_embeddings(connection: Connection, lines: Lines) -> None:
-    """Keep what items were embedded with, in the transaction that moves them."""
+    """Record the model and hash of items' embeddings, in the transaction that moves them."""
     for provider, model in {(embedding.provider, embedding.model) for _, embedding in lines}:
         alike = [(item, each) for item, each in lines if (each.provider, each.model) == (provider, model)]
         parameters = {
@@ -90,11 +90,11 @@ async def note_embeddings(connection: Connection, lines: Lines) -> None:
 
 
 async def embed_anew(items: Items, kinds: Kinds, rows: Sequence[Any], reason: str) -> int:
-    """Send items back to be embedded, and let those forget their embedding that nothing embeds again; returns of how
-    many that changed something.
+    """Send items back to be embedded, and delete the embedding of items that no stage embeds again; return the
+    number of items changed.
 
-    `rows` says where they were a moment ago, which spares those that are on their way from being held. What is done
-    to an item is decided when it is held: others work on it meanwhile, and somebody may do the same as we.
+    `rows` has their states from a moment ago, so that items on their way need not be locked. The decision on each
+    item is made once it is locked: others work on it meanwhile, and somebody may be doing the same.
     """
     at_rest = await _at_rest(kinds, rows)
 
@@ -121,15 +121,18 @@ async def _at_rest(kinds: Kinds, rows: Sequence[Any]) -> list[int]:
 
 
 def embedded_states(lifecycle: Lifecycle) -> frozenset[str]:
-    """The states to which embedding leads."""
+    """Return the states to which embedding leads."""
     if STAGE not in lifecycle.working:
         return frozenset()
     return frozenset(move.to for move in lifecycle.moves if (move.state, move.event) == (STAGE, Event.DONE))
 
 
 def way_back(lifecycle: Lifecycle, state: str) -> str | None:
-    """Where an item that was embedded, and has come to this state since, is embedded again: where that stage waits, or
-    else where a change leads. None: embedding is not behind it, or no way leads back."""
+    """Return the state from which an embedded item, now in `state`, is embedded again.
+
+    That is the state in which the stage waits, or else the target of a change. None: the item is not past
+    embedding, or no move leads back.
+    """
     if state not in _behind_embedding(lifecycle):
         return None
     waits = lifecycle.path(STAGE, Event.BACK).to
@@ -139,12 +142,12 @@ def way_back(lifecycle: Lifecycle, state: str) -> str | None:
 
 
 def _on_its_way(lifecycle: Lifecycle, state: str) -> bool:
-    """Whether the item is decided on later, where it comes to rest."""
+    """True if the item will be checked later, where it comes to rest."""
     return state in lifecycle.working or (state in lifecycle.waiting and way_back(lifecycle, state) is None)
 
 
 def _behind_embedding(lifecycle: Lifecycle) -> set[str]:
-    """The states to which embedding leads, and those at rest to which work goes on from there."""
+    """Return the states to which embedding leads, and the resting states to which work goes on from there."""
     ends = embedded_states(lifecycle)
     reached, frontier = set(ends), set(ends)
     while frontier:

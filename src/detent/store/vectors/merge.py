@@ -1,15 +1,15 @@
-"""Merging: from the fresh part to parts with an index, and from many small ones to fewer large ones.
+"""Merging: from the fresh part to parts with an index, and from many small parts to fewer large ones.
 
-`step` does the first of these that there is to do:
+`step` does the first of these that is due:
 
-1. Parts that are leaving: gather what is still referred to in a new part, make its index, and put it in their place.
-2. A full part without an index: make it.
-3. A fresh part that has grown: begin another one, and make the index of this one.
+1. Parts that are leaving: copy the vectors still in use to a new part, build its index, and replace them by it.
+2. A full part without an index: build it.
+3. A fresh part that has grown: begin another one, and build the index of this one.
 4. Parts of similar size, or one that is mostly waste: mark them as leaving, and go on as in 1.
 
-Everything that becomes visible does so in one transaction, so whoever is killed here has done a step or has not; the
-next one finds in the database how far it came. Between marking parts and working on them, everybody is waited for
-who may still write to them, or counts on a vector in them.
+Every visible change happens in one transaction, so a killed process has done a step or has not; the next one finds
+its progress in the database. Between marking parts and working on them, the step waits for everybody who may still
+write to them, or relies on a vector in them.
 """
 
 from __future__ import annotations
@@ -30,27 +30,27 @@ from detent.store.vectors.tables import compose, run
 
 LOCK = 0x0DE7E27_07
 AT_LEAST = 20_000
-"""How many vectors make an index worth while beside others: comparing with so many takes a hundredth of a second."""
+"""Number of vectors that are worth an index beside others: comparing this many takes a hundredth of a second."""
 FIRST = 50_000
-"""How many make the first one worth while: there is nothing else then that a search would have to look at."""
+"""Number of vectors that are worth the first index: a search has nothing else to look at."""
 UNSEARCHED = 100_000
-"""How many make one worth while as long as nobody searches, and more are coming."""
+"""Number of vectors that are worth an index while nobody searches and more are coming."""
 
 _LARGE = 200_000
-"""An index of fewer vectors is made by one process: it takes seconds, and who searches meanwhile needs the others."""
+"""Vectors above which an index is built by several processes. Fewer take seconds with one, and concurrent searches
+need the others."""
 _TOGETHER, _TOGETHER_UNSEARCHED = 4, 16
-"""How many parts of similar size are brought together. Each has to be asked by who searches, and bringing them together
-takes longer than making them."""
+"""Number of similar parts that are merged. A search asks each of them, and merging takes longer than building them."""
 _QUICK, _THOROUGH = {"links": 12, "candidates": 64}, {"links": 16, "candidates": 128}
-"""How an index is made: of few vectors, which are brought together with others one day, in half the time."""
+"""Build options: quick for few vectors, which will be merged one day, in half the time; thorough for many."""
 _SAMPLE = 500
 _WASTE = 0.5
 _GRAPH_BYTES = 900
-"""What an index that is being made needs in memory for each vector, beside the vector."""
+"""Bytes of memory per vector for an index build, besides the vector itself."""
 
 
 class OtherMerge(Exception):
-    """Somebody else is merging, or has changed the parts meanwhile; there is nothing to do now."""
+    """Another process is merging, or has changed the parts meanwhile; there is nothing to do now."""
 
 
 class Merge:
@@ -60,11 +60,11 @@ class Merge:
         self._database = database
 
     async def step(self, model: Model, *, at_least: int | None = None, more_to_come: bool = False) -> bool:
-        """Do one step; returns whether there was one to do. Harmless at any time, from any number of programs."""
+        """Do one step; return True if there was one to do. Harmless at any time, from any number of programs."""
         [row] = await self._database.fetch("is_searched", {"model": model.id})
         try:
             return await self._step(model, at_least, more_to_come=more_to_come, searched=row.searched)
-        except (OtherMerge, errors.UndefinedTable):  # a part that is gone, with its model or into another one
+        except (OtherMerge, errors.UndefinedTable):  # a part that is gone, with its model or merged into another
             return False
 
     async def _step(self, model: Model, at_least: int | None, *, more_to_come: bool, searched: bool) -> bool:
@@ -88,7 +88,7 @@ class Merge:
         return False
 
     async def _close(self, model: Model) -> VectorPart:
-        """Let everybody who begins now write to a new part."""
+        """Begin a new fresh part for everybody who begins to write now."""
         async with self._changing(model) as (connection, listing):
             if (old := listing.fresh) is None or any(not part.indexed for part in listing.full):
                 raise OtherMerge
@@ -98,7 +98,7 @@ class Merge:
         return old
 
     async def _mark(self, model: Model, similar: Sequence[VectorPart]) -> None:
-        """Let nobody who begins now count on these parts to stay."""
+        """Mark parts as leaving: nobody who begins now relies on them to stay."""
         async with self._changing(model) as (connection, listing):
             if listing.leaving or not {part.id for part in similar} <= {part.id for part in listing.full}:
                 raise OtherMerge
@@ -106,7 +106,7 @@ class Merge:
             await _next_generation(connection, model)
 
     async def _index(self, model: Model, part: VectorPart) -> bool:
-        """Make the index of a full part."""
+        """Build the index of a full part."""
         if (generation := await parts.drained(self._database, model.id)) is None:
             return False
         async with self._changing(model, generation) as (connection, listing):
@@ -117,7 +117,7 @@ class Merge:
         return True
 
     async def _gather(self, model: Model) -> bool:
-        """Put one part in the place of those that are leaving."""
+        """Replace the parts that are leaving by one."""
         if (generation := await parts.drained(self._database, model.id)) is None:
             return False
         async with self._changing(model, generation) as (connection, listing):
@@ -137,8 +137,8 @@ class Merge:
 
     @contextlib.asynccontextmanager
     async def _changing(self, model: Model, generation: int | None = None) -> AsyncIterator[tuple[Connection, Listing]]:
-        """A transaction that changes parts: none, if somebody else is in one, or if the list is no longer the one
-        of this generation."""
+        """Open a transaction that changes parts; OtherMerge if another process is in one, or if the list is no
+        longer of this generation."""
         async with self._database.transaction() as connection:
             [row] = await fetch(connection, "lock_merging", {"lock": LOCK})
             if not row.locked:
@@ -150,7 +150,7 @@ class Merge:
 
 
 def _enough(listing: Listing, *, patient: bool) -> int:
-    """How many vectors the next index is made of."""
+    """Return the number of vectors that the next index needs."""
     if patient:
         return UNSEARCHED
     return AT_LEAST if listing.full else FIRST
@@ -166,7 +166,7 @@ async def _has_grown(connection: Connection, fresh: VectorPart | None, at_least:
 async def _worth_gathering(
     connection: Connection, model: Model, full: Sequence[VectorPart], together: int
 ) -> Sequence[VectorPart]:
-    """Parts of similar size, if their index can be made in memory; or one of which most is not needed."""
+    """Return parts of similar size, if their index fits in memory; or one part that is mostly unused."""
     [row] = await fetch(connection, "build_memory")
     tiers = defaultdict(list)
     for part in full:
@@ -179,8 +179,8 @@ async def _worth_gathering(
 
 
 def _that_fit(model: Model, tier: Sequence[VectorPart], most_bytes: int) -> Sequence[VectorPart]:
-    """As many of these parts as one index can be made of in memory: where many have gathered, all of them, so that none
-    is brought together twice."""
+    """Return as many of these parts as one index fits in memory; if many have gathered, all of them, so that none
+    is merged twice."""
     count, fitting = 0, 0
     for part in tier:
         count += part.count
@@ -189,7 +189,7 @@ def _that_fit(model: Model, tier: Sequence[VectorPart], most_bytes: int) -> Sequ
 
 
 async def _is_waste(connection: Connection, part: VectorPart) -> bool:
-    """Whether nobody refers any more to most of a part, judged by some of its vectors."""
+    """True if most of a part is no longer referred to, judged by a sample of its vectors."""
     percent = min(100.0, 100.0 * _SAMPLE / part.count)
     [row] = await run(connection, compose("sample_part", part=part.name, percent=percent))
     return bool(row.used < _WASTE * row.count)
@@ -200,8 +200,10 @@ async def _copy(connection: Connection, part: VectorPart, target: VectorPart) ->
 
 
 async def _build(connection: Connection, model: Model, part: VectorPart) -> int:
-    """Make a part's index; returns of how many vectors. Where the processes that help with that get no shared
-    memory, as in many containers, it is made without them."""
+    """Build a part's index; return its number of vectors.
+
+    If parallel workers get no shared memory, as in many containers, it is built without them.
+    """
     count = await parts.count(connection, part)
     needed = {"needed": _build_bytes(model, count)}
     helpers = (os.cpu_count() or 1) // 2 if count >= _LARGE else 0
@@ -224,7 +226,7 @@ async def _turn(connection: Connection, turned: Sequence[VectorPart], role: str)
 
 
 async def _next_generation(connection: Connection, model: Model) -> None:
-    """From this transaction on, the list is another one; raises if somebody has retired the model meanwhile."""
+    """Give the list a new generation with this transaction; raise if somebody has retired the model meanwhile."""
     if not await fetch(connection, "next_generation", {"model": model.id}):
         raise OtherMerge
 

@@ -1,4 +1,4 @@
-"""Models: which one search uses, which one is being filled to take its place, and how that happens."""
+"""Models: the one that search uses, the one that is being filled to replace it, and the switch between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from detent.store.database import Connection, Database, fetch
 from detent.store.vectors import parts
 
 MOST_DIMENSIONS = 4000
-"""More than that, and pgvector makes no index of vectors in half precision."""
+"""Limit of pgvector for indexes of vectors in half precision."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Model(Value):
         return {"provider": self.provider, "model": self.name, "dimensions": self.dimensions}
 
     def is_named(self, provider: str, name: str, dimensions: int | None) -> bool:
-        """Whether it is the one that is meant; without dimensions, whatever it has."""
+        """True if the model matches this name; without dimensions, whatever it has."""
         return (self.provider, self.name) == (provider, name) and dimensions in (None, self.dimensions)
 
 
@@ -44,29 +44,34 @@ class Models:
         return [Model(*row) for row in await self._database.fetch("models")]
 
     async def in_role(self, *roles: str) -> Model | None:
-        """The model in the first of these roles that one has."""
+        """Return the model in the first of these roles that a model has."""
         models = {model.role: model for model in await self.all()}
         return next((models[role] for role in roles if role in models), None)
 
     async def wanted(self) -> Model | None:
-        """The model that was registered last: the next one, or else the current one."""
+        """Return the model that was registered last: the next one, or else the current one."""
         return await self.in_role("next", "current")
 
     async def unfilled(self) -> Model | None:
-        """The model that texts may lack a vector of: the next one, or the current one when another was to take its
-        place and does not."""
+        """Return the model that texts may lack a vector of: the next one, or the current one if a replacement was
+        abandoned."""
         return await self.in_role("next", *(["current"] if await self._database.fetch("set_aside") else []))
 
     async def join(self, provider: str, name: str, dimensions: int) -> Model:
-        """The model of this name in the role that it has; registered only if nobody has done that."""
+        """Return the model of this name in its present role; register it only if nobody has."""
         known = [model for model in await self.all() if model.is_named(provider, name, dimensions)]
         return known[0] if known else await self.register(provider, name, dimensions)
 
     async def register(self, provider: str, name: str, dimensions: int) -> Model:
-        """The model of this name, with a part to write to. The first becomes current, a later one next, and the
-        current one, asked for again, ends whatever was to take its place."""
+        """Return the model of this name, with a part to write to.
+
+        The first model becomes current, a later one next. Registering the current one again abandons its
+        replacement.
+        """
         if not 0 < dimensions <= MOST_DIMENSIONS:
-            raise ValueError(f"A model has 1 to {MOST_DIMENSIONS} dimensions, and {provider}/{name} has {dimensions}.")
+            raise ValueError(
+                f"A model must have 1 to {MOST_DIMENSIONS} dimensions; {provider}/{name} has {dimensions}."
+            )
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_models")
             roles = {model.role: model for model in [Model(*row) for row in await fetch(connection, "models")]}
@@ -82,9 +87,10 @@ class Models:
         return model
 
     async def switch(self, model: Model) -> bool:
-        """Make the model current, and the only one, if no text lacks a vector of it; returns whether it is now.
+        """Make the model current, and the only one, if no text lacks a vector of it; return True if it is current
+        now.
 
-        Nobody writes to the others meanwhile, so that nothing comes in that this one does not have.
+        Nobody writes to the others meanwhile, so no text can arrive that this model lacks.
         """
         standing = await self._standing(model)
         if standing is None or standing.role == "former":
@@ -123,7 +129,7 @@ async def _switch(connection: Connection, model: Model) -> bool:
 
 
 async def _make_sure_of_fresh(connection: Connection, model: Model) -> None:
-    """A part to write to, also if somebody dropped the table of the one that is listed."""
+    """Create a part to write to, even if somebody dropped the table of the listed one."""
     listing = await parts.read(connection, model.id)
     if listing.fresh is None:
         await fetch(connection, "unlist_parts", {"parts": [part.id for part in listing.lost if part.role == "fresh"]})

@@ -1,9 +1,9 @@
-"""Parts: the list of a model's tables, who writes by it, and how tables come and go.
+"""Parts: the list of a model's tables, the announcements of its writers, and the creation and removal of tables.
 
-The rule that nothing is lost by: a list is only ever replaced, together with the model's generation, in one
-transaction; who writes announces the generation first and reads the list then. So, once a list is replaced and
-everybody who announced an earlier generation has ended, nobody writes to what only the earlier list had, or counts
-on finding a vector there.
+The rule that keeps every vector: a list is only ever replaced together with the model's generation, in one
+transaction; a writer announces the generation first and reads the list then. So, once a list is replaced and every
+writer that announced an earlier generation has ended, nobody writes to a table that only the earlier list had, or
+relies on a vector there.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from detent.store.database import Connection, Database, fetch
 from detent.store.vectors.tables import all_of, compose, run
 
 _WRITERS = 0x0DE70000
-"""Added to a model's number, the first half of the key under which its writers announce themselves."""
+"""Added to a model's number, the first half of the lock key under which its writers announce themselves."""
 
 PATIENCE_SECONDS, _PAUSE_SECONDS = 5.0, 0.02
-"""How long writers by an earlier list are waited for, and between two looks. Later, there is another try."""
+"""Time to wait for writers that use an earlier list, and the pause between two looks. After that, a later step
+tries again."""
 
 _FIRST = UUID(int=0)
 _TRIES = 10
@@ -34,7 +35,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class VectorPart:
-    """A table of vectors. `indexed`: it has an index that can be used; `present`: the table is there."""
+    """A table of vectors. `indexed`: it has a usable index; `present`: the table exists."""
 
     id: int
     name: str
@@ -59,7 +60,7 @@ class Listing:
 
     @property
     def lost(self) -> list[VectorPart]:
-        """Parts whose table somebody dropped."""
+        """The parts whose table somebody dropped."""
         return [part for part in self.parts if not part.present]
 
     @property
@@ -76,8 +77,11 @@ class Listing:
 
 
 async def read(connection: Connection, model: int) -> Listing:
-    """The list as it is now. A table that is not there may have been dropped since the list was taken, by somebody
-    who replaced it: then the list is another one by now."""
+    """Read the list as it is now.
+
+    A missing table may have been dropped since the list was read, by somebody who replaced the list: then the list
+    is a new one by now.
+    """
     listing = await _read(connection, model)
     while listing.lost:
         again = await _read(connection, model)
@@ -96,7 +100,8 @@ async def _read(connection: Connection, model: int) -> Listing:
 
 
 async def reading(database: Database, model: int, find: Callable[[Connection, Listing], Awaitable[Found]]) -> Found:
-    """What is found by the list of the model's parts: by a newer one if a table was dropped meanwhile."""
+    """Return what `find` finds with the list of the model's parts: with a newer list if a table was dropped
+    meanwhile."""
     tries = _TRIES
     while True:
         try:
@@ -109,7 +114,8 @@ async def reading(database: Database, model: int, find: Callable[[Connection, Li
 
 
 async def announce(connection: Connection, model: int) -> Listing:
-    """The list to write by. Until the transaction ends, no vector that is found by it goes away."""
+    """Announce a writer, and return the list to write by. Until the transaction ends, no vector found by it is
+    removed."""
     listing = await read(connection, model)
     while True:
         await fetch(connection, "announce_writer", _writers(model, listing.generation))
@@ -120,7 +126,7 @@ async def announce(connection: Connection, model: int) -> Listing:
 
 
 async def exclude_writers(connection: Connection, model: int) -> bool:
-    """Let nobody write to the model until the transaction ends; returns whether that was possible."""
+    """Keep writers away from the model until the transaction ends; return True if that was possible."""
     listing = await read(connection, model)
     await fetch(connection, "exclude_writers", _writers(model, listing.generation))
     again = await read(connection, model)
@@ -128,7 +134,7 @@ async def exclude_writers(connection: Connection, model: int) -> bool:
 
 
 async def drained(database: Database, model: int) -> int | None:
-    """The generation of the list, when everybody has ended who wrote to the model by an earlier one; None if that
+    """Wait until every writer of an earlier generation has ended, and return the list's generation; None if that
     takes too long."""
     for _ in range(max(1, int(PATIENCE_SECONDS / _PAUSE_SECONDS))):
         async with database.connection() as connection:
@@ -140,7 +146,7 @@ async def drained(database: Database, model: int) -> int | None:
 
 
 async def make(connection: Connection, model: int, dimensions: int, *, role: str, count: int = 0) -> VectorPart:
-    """A new part, listed and empty."""
+    """Create a new, empty part and list it."""
     [row] = await fetch(connection, "list_part", {"model": model, "role": role, "count": count})
     await run(connection, compose("make_part", part=row.name, dimensions=dimensions))
     await run(connection, compose("store_part_plain", part=row.name))
@@ -148,10 +154,10 @@ async def make(connection: Connection, model: int, dimensions: int, *, role: str
 
 
 async def tidy(database: Database) -> list[str]:
-    """Drop the tables that are listed no longer and that nobody can be using; returns their names.
+    """Drop the tables that are no longer listed and that nobody can be using; return their names.
 
-    Each goes in a transaction of its own, which gives up where somebody still reads the table: whoever holds one
-    table and wants the next is then never waited for by someone who holds that one.
+    Each is dropped in a transaction of its own, which gives up if somebody still reads the table: so a reader that
+    holds one table and wants the next never deadlocks with it.
     """
     dropped = []
     for stray in await database.fetch("stray_parts"):
@@ -174,12 +180,12 @@ async def count(connection: Connection, part: VectorPart) -> int:
 
 
 def absent(parts: Iterable[VectorPart]) -> sql.Composed:
-    """The condition that a line's hash is in none of these."""
+    """Return the condition that a line's hash is in none of these parts."""
     return all_of(compose("absent_from_part", part=part.name) for part in parts)
 
 
 async def missing(connection: Connection, listing: Listing, limit: int, after: UUID | None = None) -> Sequence[UUID]:
-    """Texts that this list has no vector of, in order."""
+    """Return texts without a vector in this list, in order."""
     statement = compose("missing_vectors", absent=absent(listing.present))
     rows = await run(connection, statement, {"limit": limit, "after": after or _FIRST})
     return [row.hash for row in rows]

@@ -1,6 +1,7 @@
-"""Reservations: which texts a process is embedding now, so that no other process embeds the same at the same time.
+"""Reservations: the texts that a process is embedding now, so that no other process embeds the same at the same
+time.
 
-They are PostgreSQL's own locks, held by one connection: when the process dies, or its connection does, they are gone,
+They are PostgreSQL's own locks, held by one connection: when the process or its connection dies, they are gone,
 and nothing is left to tidy up.
 """
 
@@ -26,7 +27,7 @@ class Reservations:
         self._over: set[UUID] = set()
 
     async def take(self, hashes: Iterable[UUID]) -> set[UUID]:
-        """Reserve texts; returns those that nobody has, not even another call of this process."""
+        """Reserve texts; return those that nobody else has reserved, not even another call of this process."""
         async with self._session() as connection:
             await self._end(connection)
             wanted = {_key(number): number for number in set(hashes) - self._held}
@@ -34,7 +35,7 @@ class Reservations:
                 return set()
             try:
                 rows = await fetch(connection, "try_reserve", {"keys": arrays.integers(wanted)})
-            except psycopg.errors.OutOfMemory:  # the server has no room for so many locks: then it is done without
+            except psycopg.errors.OutOfMemory:  # the server has no room for so many locks: go on without them
                 await self.close()
                 return set(wanted.values())
             taken = {wanted[row.key] for row in rows if row.taken}
@@ -42,21 +43,21 @@ class Reservations:
             return taken
 
     def held(self, hashes: Iterable[UUID]) -> set[UUID]:
-        """Those of these texts that this process has, by whichever call."""
+        """Return the texts that this process has reserved, by any call."""
         return self._held.intersection(hashes)
 
     def free(self, hashes: Iterable[UUID]) -> None:
-        """What was reserved is done; others are told with the next call."""
+        """Release reservations; other processes see it with the next call."""
         self._over |= self._held.intersection(hashes)
 
     async def flush(self) -> None:
-        """Tell others what is done."""
+        """Make released texts available to other processes."""
         if self._over:
             async with self._session() as connection:
                 await self._end(connection)
 
     async def close(self) -> None:
-        """Let others have everything."""
+        """Release all reservations."""
         self._held.clear()
         self._over.clear()
         if self._connection is not None:
@@ -70,10 +71,10 @@ class Reservations:
 
     @contextlib.asynccontextmanager
     async def _session(self) -> AsyncIterator[Connection]:
-        """The connection that holds the locks.
+        """Open the connection that holds the locks.
 
-        After an error nobody knows which locks were taken or given up before it, since they outlast their statement.
-        So the connection is closed, and with it all of them are gone.
+        After an error it is unknown which locks were taken or released before it, since they outlive their
+        statement. So the connection is closed, which releases all of them.
         """
         async with self._one_at_a_time:
             try:
@@ -84,7 +85,7 @@ class Reservations:
                 raise
 
     async def _own(self) -> Connection:
-        """The connection, or another one, with which nothing is held any more."""
+        """Return the connection, or a new one, which holds no locks."""
         if self._connection is None or self._connection.closed:
             self._held.clear()
             self._over.clear()

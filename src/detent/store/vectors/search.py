@@ -1,9 +1,9 @@
 """Search: the items whose texts are nearest to a vector, by the angle between them.
 
-Each part with an index is asked for its nearest, each without one is compared as a whole, and the nearest of all of
-them are told. A filter is applied while an index is asked, which goes on until enough has passed. Where a filter
-leaves few items, those are compared and no index is asked; and where an index was asked and gave too few, everything
-that the filter leaves is compared too, so that what exists is found, however rare it is.
+Each part with an index is asked for its nearest vectors, each part without one is compared completely, and the
+nearest of all are returned. A filter is applied while an index is scanned; the scan goes on until enough vectors
+have passed. If a filter leaves few items, those are compared and no index is used; and if an index gave too few,
+everything that the filter leaves is compared too, so that every match is found, however rare.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from detent.store.vectors.tables import all_of, compose, run, union
 from detent.store.vectors.wire import Numbers
 
 FEW = 10_000
-"""A filter that leaves at most so many items is answered by comparing those."""
+"""A filter that leaves at most this many items is answered by comparing those."""
 
 SMALL = 200_000
-"""A part that lost its index is compared as a whole if it is smaller: that takes a tenth of a second."""
+"""A part that lost its index is compared completely if it is smaller than this: that takes a tenth of a second."""
 
 LARGE = 300_000
 _CANDIDATES, _CANDIDATES_OF_LARGE, _MOST_CANDIDATES = 160, 240, 1000
-"""How many candidates an index is asked for at a time. Of a large one it takes more to have found the nearest."""
+"""Number of candidates that an index is asked for at a time. A large index needs more to find the nearest."""
 _MOST_SCANNED = 20_000
 _NOTE_SECONDS = 300.0
 
@@ -49,7 +49,7 @@ class VectorHit(NamedTuple):
 
 @dataclass(frozen=True)
 class VectorHits:
-    """What is nearest, best first. `notes` say what could not be searched as it should, a sentence each."""
+    """The nearest items, best first. `notes` name what could not be searched properly, one sentence each."""
 
     hits: list[VectorHit]
     notes: list[str]
@@ -57,7 +57,7 @@ class VectorHits:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which items are wanted: those of these kinds, those allowed, or both; None allows all."""
+    """The wanted items: those of these kinds, those allowed, or both; None allows all."""
 
     kinds: Collection[int] | None
     allowed: Collection[int] | None
@@ -66,7 +66,7 @@ class Filter:
         return self.kinds is not None or self.allowed is not None
 
     def condition(self, *, each: bool) -> sql.Composed:
-        """What is asked of an item: of each one that is near, or to begin with."""
+        """Return the condition on an item: for each near one, or for the scan as a whole."""
         conditions = []
         if self.kinds is not None:
             conditions.append(compose("of_kinds_each" if each else "of_kinds"))
@@ -117,7 +117,7 @@ class VectorSearch:
         return await parts.reading(self._database, model.id, find)
 
     async def _note(self, model: Model) -> None:
-        """Let it be known, now and then, that this model is searched. Where nothing can be written, nobody loads."""
+        """Record now and then that this model is searched. If the database is read-only, nobody loads either."""
         now = time.monotonic()
         if now - self._noted.get(model.id, -math.inf) > _NOTE_SECONDS:
             self._noted[model.id] = now
@@ -143,7 +143,7 @@ async def _find(
 async def _find_near(
     connection: Connection, searched: list[VectorPart], wanted: Filter, parameters: dict[str, Any]
 ) -> list[Any]:
-    """The nearest of all parts, each asked as thoroughly as its size needs."""
+    """Return the nearest of all parts, each asked as thoroughly as its size requires."""
     limit = parameters["limit"]
     farthest = math.inf
     near: dict[tuple[int, UUID], Any] = {}
@@ -161,7 +161,7 @@ async def _find_near(
 
 
 def _by_size(searched: list[VectorPart]) -> dict[int, list[VectorPart]]:
-    """The parts by how many candidates their indexes are asked for, the large ones first."""
+    """Group the parts by the number of candidates their indexes are asked for, large ones first."""
     found: dict[int, list[VectorPart]] = {}
     for part in sorted(searched, key=lambda part: -part.count):
         found.setdefault(_CANDIDATES_OF_LARGE if part.count > LARGE else _CANDIDATES, []).append(part)
@@ -190,13 +190,13 @@ def _notes(listing: Listing) -> list[str]:
     lost = [f"The vectors of {part.name} were not searched: the table is missing." for part in listing.lost]
     left_out = [
         f"The {part.count:,} vectors of {part.name} were not searched: their index is missing, "
-        "and will be made again in the background."
+        "and will be rebuilt in the background."
         for part in listing.present
         if _is_left_out(part)
     ]
     slow = [
         f"The {part.count:,} vectors of {part.name} were searched without an index, which is missing "
-        "and will be made again in the background."
+        "and will be rebuilt in the background."
         for part in listing.present
         if part.count and not part.indexed and not _is_left_out(part)
     ]
@@ -204,5 +204,5 @@ def _notes(listing: Listing) -> list[str]:
 
 
 def _is_left_out(part: VectorPart) -> bool:
-    """Whether the part had an index, has none now, and is too large to be compared as a whole."""
+    """True if the part had an index, has none now, and is too large to be compared completely."""
     return not part.indexed and part.count > SMALL

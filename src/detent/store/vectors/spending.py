@@ -1,4 +1,4 @@
-"""What embedding has cost, so that a budget holds across processes and restarts."""
+"""The cost of embedding, stored so that a budget holds across processes and restarts."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class Spending:
         self._database = database
 
     async def note(self, owner: str, provider: str, tokens: int) -> None:
-        """Keep how many tokens a worker has spent since it began."""
+        """Record the tokens that a worker has spent since it began."""
         await self._database.fetch("note_spending", {"owner": owner, "provider": provider, "tokens": tokens})
 
     async def add(self, owner: str, provider: str, tokens: int) -> int:
-        """Add to what is kept of an owner that several are; returns how many tokens all have spent, these included."""
+        """Add to the record of a shared owner; return the tokens that all owners have spent, including these."""
         rows = await self._database.fetch("add_spending", {"owner": owner, "provider": provider, "tokens": tokens})
         return int(rows[0].tokens)
 
     async def elsewhere(self, owner: str, provider: str) -> int:
-        """How many tokens all others have spent, those before them included."""
+        """Return the tokens that all other owners have spent, including former ones."""
         rows = await self._database.fetch("spent_elsewhere", {"owner": owner, "provider": provider})
         return int(rows[0].tokens)

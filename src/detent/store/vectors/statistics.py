@@ -1,4 +1,4 @@
-"""What a model's parts hold, and how large they are."""
+"""The contents and sizes of a model's parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from detent.store.vectors.parts import Listing
 
 @dataclass(frozen=True)
 class PartStatistics:
-    """One part. `count` is how many vectors it has, those included that nobody refers to any more."""
+    """One part. `count` is its number of vectors, including those that nobody refers to any more."""
 
     name: str
     role: str
@@ -22,7 +22,7 @@ class PartStatistics:
 
 
 async def measure(connection: Connection, listing: Listing) -> list[PartStatistics]:
-    """Every part of the list that is there. A part without an index is counted."""
+    """Measure every existing part of the list. A part without an index is counted."""
     sizes = {row.id: row for row in await fetch(connection, "part_sizes", {"model": listing.model})}
     return [
         PartStatistics(

@@ -1,4 +1,4 @@
-"""Statements that name tables made at run time: the templates of `vectors.sql` with the names in their places."""
+"""Statements that name tables created at run time: the templates of `vectors.sql` with the names filled in."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _ALWAYS = sql.Composed([sql.SQL("true")])
 
 
 def compose(name: str, **places: Place) -> sql.Composed:
-    """A statement with its places filled: strings are names of tables, numbers stand as they are."""
+    """Fill the places of a statement: strings are names of tables, numbers are inserted as they are."""
     return sql.SQL(SQL[name]).format(**{place: _written(value) for place, value in places.items()})
 
 
 def union(statements: Iterable[sql.Composable]) -> sql.Composed:
-    """What all of these find."""
+    """Return the union of these statements."""
     return _UNION.join(statements)
 
 
 def all_of(conditions: Iterable[sql.Composable]) -> sql.Composed:
-    """That all of these hold; of none, always."""
+    """Return the conjunction of these conditions; of none, true."""
     joined = list(conditions)
     return _AND.join(joined) if joined else _ALWAYS
 
@@ -36,8 +36,8 @@ def all_of(conditions: Iterable[sql.Composable]) -> sql.Composed:
 async def run(
     connection: Connection, statement: sql.Composed, parameters: Mapping[str, Any] | None = None
 ) -> list[Any]:
-    """Run a statement once. It is planned for what it is given: how many items a filter allows decides its plan,
-    and the tables it names will be others soon."""
+    """Run a statement once. It is planned for its parameters: the number of items that a filter allows decides the
+    plan, and its tables will soon be replaced."""
     cursor = await connection.execute(statement, parameters, prepare=False)
     return await cursor.fetchall() if cursor.description else []
 

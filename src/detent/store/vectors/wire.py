@@ -1,7 +1,7 @@
-"""Vectors and hashes as PostgreSQL reads them, made of whole arrays at once.
+"""Vectors and hashes in PostgreSQL's binary form, made from whole arrays at once.
 
-The driver would look at each number of each vector; here numpy lays out thousands of them as the bytes that the
-server takes as they are: an array as one parameter, or the lines of a binary COPY.
+The driver would convert each number of each vector; here NumPy lays out thousands of them as bytes that the server
+takes unchanged: an array as one parameter, or the lines of a binary COPY.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ Numbers = NDArray[np.floating[Any]]
 
 BIGINT_TYPE, UUID_TYPE = 20, 2950
 _LARGEST, _SMALLEST = 6e4, 1e-3
-"""Between these, the largest number of a vector is held well by half precision, which ends at 65,504."""
+"""Range of a vector's largest number that half precision represents well; it ends at 65,504."""
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_TAIL = b"\xff\xff"
 
 
 class Wire(bytes):
-    """A parameter that is already as the server reads it; its type is the one that the statement names."""
+    """A parameter that is already in the server's form; the statement names its type."""
 
 
 class _WireDumper(Dumper):
@@ -44,11 +44,15 @@ def accept(connection: Connection) -> None:
 
 
 def checked(vectors: Numbers, dimensions: int, count: int) -> Numbers:
-    """The vectors, if there are so many and each has a direction. Lengths mean nothing to the cosine, so one that
-    half precision cannot hold is made shorter or longer."""
+    """Return the vectors, if their number is right and each has a direction.
+
+    Length does not matter to the cosine, so a vector that half precision cannot represent is scaled.
+    """
     if vectors.ndim != 2 or vectors.shape[1] != dimensions:
         shape = " by ".join(map(str, vectors.shape))
-        raise ValueError(f"Vectors of {dimensions} dimensions are wanted, one per row, and the array is {shape}.")
+        raise ValueError(
+            f"Vectors of {dimensions} dimensions are needed, one per row, but the array has the shape {shape}."
+        )
     if len(vectors) != count:
         raise ValueError(f"There are {count} texts and {len(vectors)} vectors.")
     peaks = np.abs(vectors).max(axis=1, initial=0)
@@ -64,7 +68,7 @@ def checked(vectors: Numbers, dimensions: int, count: int) -> Numbers:
 
 
 def sorted_once(hashes: Sequence[UUID], vectors: Numbers) -> tuple[NDArray[np.void], Numbers]:
-    """Both in the order of the hashes, each hash once: writers that all keep to one order never wait in a circle."""
+    """Return both in the order of the hashes, each hash once: writers that all keep to one order never deadlock."""
     words = np.frombuffer(b"".join([entry.bytes for entry in hashes]), dtype=">u8").reshape(-1, 2)
     order = np.lexsort((words[:, 1], words[:, 0]))
     words = words[order]
@@ -74,38 +78,38 @@ def sorted_once(hashes: Sequence[UUID], vectors: Numbers) -> tuple[NDArray[np.vo
 
 
 def uuids(hashes: NDArray[np.void]) -> Wire:
-    """An array of `uuid`."""
+    """Return an array of `uuid`."""
     lines = np.empty(len(hashes), dtype=[("length", ">i4"), ("hash", "V16")])
     lines["length"], lines["hash"] = 16, hashes
     return Wire(_array_head(UUID_TYPE, len(lines)) + lines.tobytes())
 
 
 def uuids_of(hashes: Sequence[UUID]) -> Wire:
-    """The same, of hashes as they come."""
+    """Return an array of `uuid`, from unsorted hashes."""
     return uuids(np.frombuffer(b"".join([entry.bytes for entry in hashes]), dtype="V16"))
 
 
 def integers(numbers: Collection[int]) -> Wire:
-    """An array of `bigint`."""
+    """Return an array of `bigint`."""
     lines = np.empty(len(numbers), dtype=[("length", ">i4"), ("number", ">i8")])
     lines["length"], lines["number"] = 8, np.fromiter(numbers, dtype=np.int64, count=len(numbers))
     return Wire(_array_head(BIGINT_TYPE, len(lines)) + lines.tobytes())
 
 
 def halfvecs(vectors: Numbers, halfvec_type: int) -> Wire:
-    """An array of `halfvec`, whose number in this database is given."""
+    """Return an array of `halfvec`, given that type's number in this database."""
     lines = np.empty(len(vectors), dtype=_halfvec(vectors.shape[1]))
     _fill(lines, vectors)
     return Wire(_array_head(halfvec_type, len(lines)) + lines.tobytes())
 
 
 def halfvec(vector: Numbers) -> Wire:
-    """One `halfvec`."""
+    """Return one `halfvec`."""
     return Wire(np.array([len(vector), 0], dtype=">i2").tobytes() + vector.astype(">f2").tobytes())
 
 
 def copy_lines(hashes: NDArray[np.void], vectors: Numbers) -> bytes:
-    """What a binary COPY of hashes and vectors reads, from beginning to end."""
+    """Return the complete input of a binary COPY of hashes and vectors."""
     line = [("fields", ">i2"), ("hash_length", ">i4"), ("hash", "V16"), *_halfvec(vectors.shape[1])]
     lines = np.empty(len(vectors), dtype=line)
     lines["fields"], lines["hash_length"], lines["hash"] = 2, 16, hashes
@@ -114,7 +118,7 @@ def copy_lines(hashes: NDArray[np.void], vectors: Numbers) -> bytes:
 
 
 def read_halfvec(data: bytes) -> NDArray[np.float32]:
-    """A `halfvec` that the server sent."""
+    """Read a `halfvec` from the server."""
     return np.frombuffer(data, dtype=">f2", offset=4).astype(np.float32)
 
 

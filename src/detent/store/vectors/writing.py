@@ -1,7 +1,7 @@
 """Writing vectors inside the transaction that settles their items.
 
-The transaction that says which text an item has (`embedding.hash`) either writes the text's vector here or keeps one
-that is there already. Both hold until it ends that a vector it counts on is not dropped as one that nobody needs.
+The transaction that records which text an item has (`embedding.hash`) either writes the text's vector here or
+protects an existing one. Either way, until it ends, no vector that it relies on is dropped as unused.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ class Writing:
         self._halfvec_type: int | None = None
 
     async def write(self, connection: Connection, model: Model, hashes: Sequence[UUID], vectors: Numbers) -> None:
-        """Write the vectors that are not there yet. Those that are written elsewhere at this moment are waited
-        for, all in one order; so a transaction writes all of its vectors to a model at once."""
+        """Write the vectors that do not exist yet.
+
+        It waits for those that others are writing at this moment, all in one order; so a transaction writes all of
+        its vectors of a model at once.
+        """
         names, values = wire.sorted_once(hashes, wire.checked(vectors, model.dimensions, len(hashes)))
         if not len(names):
             return
@@ -40,8 +43,8 @@ class Writing:
         await connection.execute(statement, parameters)
 
     async def load(self, connection: Connection, model: Model, hashes: Sequence[UUID], vectors: Numbers) -> None:
-        """The same by COPY, for many at once. Where that finds that somebody else wrote one of them at the same
-        moment, they are written as usual."""
+        """Write vectors as `write` does, by COPY, for many at once. If another transaction wrote one of them at
+        the same moment, they are written by `write`."""
         vectors = wire.checked(vectors, model.dimensions, len(hashes))
         known = await self.keep(connection, model, hashes)
         unknown = [position for position, entry in enumerate(hashes) if entry not in known]
@@ -55,8 +58,8 @@ class Writing:
             await self.write(connection, model, hashes, vectors)
 
     async def keep(self, connection: Connection, model: Model, hashes: Sequence[UUID]) -> set[UUID]:
-        """Which of these texts have a vector. It stays until the transaction ends, and after that as long as
-        somebody refers to it."""
+        """Return the texts that have a vector. It stays until the transaction ends, and after that as long as an
+        item refers to it."""
         listing, fresh = await _announced(connection, model)
         wire.accept(connection)
         parameters = {"hashes": wire.uuids_of(sorted(hashes))}
@@ -79,13 +82,13 @@ async def _copy(connection: Connection, part: VectorPart, lines: bytes) -> None:
 
 
 async def known(connection: Connection, listing: Listing, hashes: Sequence[UUID]) -> set[UUID]:
-    """Which of these texts have a vector now."""
+    """Return the texts that have a vector now."""
     wire.accept(connection)
     return await _known(connection, listing.present, {"hashes": wire.uuids_of(hashes)})
 
 
 async def get(connection: Connection, listing: Listing, hash: UUID) -> NDArray[np.float32] | None:  # noqa: A002
-    """One text's vector."""
+    """Return one text's vector."""
     if not listing.present:
         return None
     statement = union(compose("vector_in_part", part=part.name) for part in listing.present)
@@ -106,5 +109,5 @@ async def _announced(connection: Connection, model: Model) -> tuple[Listing, Vec
     if listing.retired:
         raise ModelRetired(model)
     if listing.fresh is None:
-        raise LookupError(f"The table for new vectors of {model} is missing; registering the model again makes one.")
+        raise LookupError(f"The table for new vectors of {model} is missing; register the model again to create one.")
     return listing, listing.fresh
