@@ -66,7 +66,7 @@ class Filter:
         return self.kinds is not None or self.allowed is not None
 
     def condition(self, *, each: bool) -> sql.Composed:
-        """Return the condition on an item: for each near one, or for the scan as a whole."""
+        """Return the condition on an item: checked for `each` near item, or used to look the items up."""
         conditions = []
         if self.kinds is not None:
             conditions.append(compose("of_kinds_each" if each else "of_kinds"))
