@@ -52,7 +52,7 @@ def test_a_name_that_is_taken_and_a_folder_that_is_not_there_are_sentences(
     said: Callable[..., Result], opened: detent.Detent
 ) -> None:
     opened.declare("wiki", "Article", ARTICLE)
-    assert "none of the type 'files'" in said("add", "files", "wiki", "notes").stderr
+    assert "its type is not 'files'" in said("add", "files", "wiki", "notes").stderr
     assert "There is no folder" in said("add", "files", "docs", "nowhere").stderr
 
 

@@ -110,7 +110,7 @@ async def test_a_changed_lifecycle_that_makes_rest_of_work_is_refused(store: Sto
         ("new", "fail", "bad"),
         initial="busy",
     )
-    with pytest.raises(SourceConflict, match="means something else by the state 'new'"):
+    with pytest.raises(SourceConflict, match="gives the state 'new' another meaning"):
         await store.declare("s", "L", turned)
 
 

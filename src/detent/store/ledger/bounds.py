@@ -1,9 +1,10 @@
-"""Bounds: how deep and how broadly what is found is followed, and how many items may come to rest.
+"""Bounds: the depth and breadth to which links are followed, and the number of items that may come to rest.
 
-What is deeper than a kind's depth is left out when it is added, and so is what an item finds beyond the kind's breadth.
-Where at most so many may come to rest, items are held back when they are added, or sent round again from where they did
-not count, and let in one batch at a time: as many as would be too few if all that are in got there. Who finds an item
-nearer than it is known to be says so, and it is drawn nearer later, by somebody who may wait for it.
+Items deeper than a kind's depth are left out when they are added, and so are the items that one item finds beyond
+the kind's breadth. If the number of items at rest is limited, items are held back when they are added, or when
+they leave a state that does not count, and admitted one batch at a time: never more than would fill the room if
+all admitted items got there. An item found at a smaller depth than before is recorded, and its priority is lowered
+later, by a process that may wait for it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from detent.store.ledger.items import CHUNK, Items, tell_changed
 from detent.store.ledger.kinds import Kind, Kinds, hold_kinds
 
 HELD_BACK = datetime(9999, 1, 1, tzinfo=UTC)
-"""Until when an item waits that is to be let in."""
+"""The time until which a held-back item waits."""
 
 _LOCK = 0x0DE7E30
 _BY = "its depth"
@@ -42,8 +43,11 @@ class Boundaries:
         self._items = items
 
     async def set(self, kind: Kind, bounds: Bounds) -> None:
-        """Let the items of a kind be followed so far. What could not be followed before goes round again; what is under
-        way beyond the number that may come to rest is finished, and nothing else is begun."""
+        """Set the bounds of a kind.
+
+        Items that could not be followed before are processed again; work under way beyond the limit is finished,
+        and no more begins.
+        """
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_bounds", {"kind": kind.id})
             before = (await self._kinds.read(connection, kind.id)).bounds
@@ -58,7 +62,7 @@ class Boundaries:
         await self._kinds.refresh()
 
     async def set_version(self, kind: Kind, version: str) -> None:
-        """Send round again what was made by another version than this, and what is being made."""
+        """Send items made by another version than this back to work, including those in progress."""
         states = [*_finding(kind, kind.bounds), *sorted(kind.lifecycle.working)]
         named = {"kind": kind.id, "version": version, "states": states}
         async with self._database.transaction() as connection:
@@ -67,8 +71,8 @@ class Boundaries:
         await self._kinds.refresh()
 
     async def let_in(self, kinds: Iterable[Kind], state: str, limit: int) -> None:
-        """Make sure that so many items of each bounded kind can be claimed from a state, as far as there is room. Which
-        are bounded the database says: it may be so since a moment ago."""
+        """Make up to `limit` items of each bounded kind claimable from a state, as far as there is room. The
+        database says which kinds are bounded: a bound may be new."""
         asked = {"state": state, "limit": limit}
         for few in await self._database.fetch("few_ready", asked | {"kinds": [kind.id for kind in kinds]}):
             kind = await self._kinds.by_id(few.id)
@@ -78,7 +82,7 @@ class Boundaries:
                     await _let_in_next(connection, kind, state, min(room, limit - still.ready))
 
     async def admit(self, ids: Sequence[int]) -> None:
-        """Let in those of these items that are held back, as far as there is room."""
+        """Admit the held-back items among these, as far as there is room."""
         rows = [row for row in await self._database.fetch("find_by_id", {"ids": list(ids)}) if row.held_back]
         for number in sorted({row.kind_id for row in rows}):
             kind = await self._kinds.by_id(number)
@@ -87,7 +91,7 @@ class Boundaries:
                 await _let_some_in(connection, [row.id for row in rows if row.kind_id == number], room)
 
     async def shut_out(self, kind: Kind, states: Sequence[str]) -> int:
-        """How many items of a kind are held back in these states for which there is no room."""
+        """Return the number of a kind's items that are held back in these states for lack of room."""
         [seen] = await self._database.fetch("room", _asked(kind, states))
         return int(seen.held_back - max(0, min(seen.room, seen.held_back)))
 
@@ -102,7 +106,7 @@ class Boundaries:
         return [StaleClaim(row.key, row.claimed_at, row.priority) for row in rows]
 
     async def draw_nearer(self) -> bool:
-        """Give some items the smaller priority that they were found with, and send them round again; returns whether
+        """Lower the priority of some items to the one they were found with, and process them again; return True if
         there were any."""
         ids = [row.item_id for row in await self._database.fetch("nearer", {"limit": _WISHES_AT_ONCE})]
         if not ids:
@@ -123,20 +127,20 @@ class Boundaries:
 
 
 async def reserve_room(connection: Connection, kinds: Iterable[int]) -> None:
-    """Let nobody else fill what room there is in those of these kinds that are bounded, until this transaction ends.
-    The caller holds the kinds, and no item yet."""
+    """Reserve the room of the bounded kinds among these until this transaction ends. The caller holds the kinds,
+    and no item yet."""
     for bounded in await fetch(connection, "bounded", {"kinds": sorted(kinds)}):
         await fetch(connection, "lock_letting_in", {"lock": _LOCK, "kind": bounded.id})
 
 
 async def let_in_named(connection: Connection, kind: Kind, keys: Sequence[str]) -> None:
-    """Let in those of these items that are held back, as far as there is room, which the caller has reserved."""
+    """Admit the held-back items among these, as far as there is room, which the caller has reserved."""
     if held_back := await fetch(connection, "held_back_among", {"kind": kind.id, "keys": list(keys)}):
         await _let_some_in(connection, [row.id for row in held_back], await _room(connection, kind))
 
 
 def _frontier(before: Bounds, bounds: Bounds) -> int | None:
-    """How deep items are, at the least, of whose finds more count with new bounds; None: no more do."""
+    """Return the least depth of items of whose finds the new bounds let more count; None if there are none."""
     if _is_wider(before.breadth, bounds.breadth):
         return 0
     return before.depth if _is_wider(before.depth, bounds.depth) else None
@@ -147,14 +151,14 @@ def _is_wider(before: int | None, now: int | None) -> bool:
 
 
 def _finding(kind: Kind, bounds: Bounds) -> list[str]:
-    """The states of items that have found what there is to find."""
+    """Return the states of items that have finished finding others."""
     lifecycle = kind.lifecycle
     done = set(lifecycle.states) - lifecycle.waiting - lifecycle.working - lifecycle.failures
     return [bounds.state] if bounds.state else sorted(done)
 
 
 async def _hold_back(connection: Connection, kind: Kind) -> None:
-    """Hold back what is too much. Others claim meanwhile, so it is looked again until nothing more can be held back."""
+    """Hold back items beyond the limit. Others claim meanwhile, so this repeats until no more can be held back."""
     named = {"kind": kind.id, "initial": kind.lifecycle.initial}
     while (surplus := -(await fetch(connection, "room", _asked(kind)))[0].room) > 0:
         if not await fetch(connection, "hold_back", named | {"limit": surplus}):
@@ -168,7 +172,7 @@ async def _let_all_in(connection: Connection, kind: Kind) -> None:
 
 
 async def _let_in_next(connection: Connection, kind: Kind, state: str, limit: int) -> int:
-    """Let items in that come first; returns how many those are."""
+    """Admit the next items in order; return their number."""
     named = {"kind": kind.id, "state": state, "limit": max(0, limit)}
     ids = [row.item_id for row in await fetch(connection, "next_to_let_in", named)]
     await _let_some_in(connection, ids, limit)
@@ -180,7 +184,7 @@ async def _let_some_in(connection: Connection, ids: Sequence[int], room: int) ->
 
 
 async def _settle_room(connection: Connection, kind: Kind) -> int:
-    """How much room there is, which only this transaction fills until it ends."""
+    """Return the room that is left, which only this transaction can fill until it ends."""
     await hold_kinds(connection, [kind.id])
     await reserve_room(connection, [kind.id])
     return await _room(connection, kind)

@@ -1,4 +1,5 @@
-"""What belongs to items that are being settled: held before anything is written, as the schema's first rule asks."""
+"""Everything that belongs to items being settled, locked before anything is written, as the schema's first rule
+requires."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from detent.store.database import Connection, fetch
 
 
 class ChangedHands(Exception):
-    """Something changed hands while it was to be held; the transaction has to begin anew."""
+    """An item changed hands while it was being locked; the transaction has to start over."""
 
 
 class Family:
-    """Items that are held, as they are now, by number and by name."""
+    """Locked items in their present state, by number and by name."""
 
     def __init__(self, rows: Iterable[Any] = ()) -> None:
         self._by_id: dict[int, Any] = {}
@@ -30,11 +31,11 @@ class Family:
         return self._by_name.get((kind, key))
 
     def of(self, parent: int) -> list[Any]:
-        """What belongs to an item."""
+        """Return the items that belong to an item."""
         return self._by_parent.get(parent, [])
 
     def with_descendants(self, rows: Iterable[Any]) -> list[Any]:
-        """Items, what belongs to them, and so on."""
+        """Return items, the items that belong to them, and so on."""
         found: dict[int, Any] = {}
         left = list(rows)
         while left:
@@ -53,8 +54,8 @@ class Family:
 async def hold(
     connection: Connection, parents: Sequence[Item], names: Sequence[tuple[int, str]], tokens: Iterable[int]
 ) -> Family:
-    """Lock the leases under these tokens, of all that is to be settled, then all that belongs to these items and all
-    that is to belong to them, which has these kinds and keys. All leases are locked at once, in their order."""
+    """Lock the leases under these tokens, which cover everything to be settled, then everything that belongs to
+    these items or will belong to them, given by kinds and keys. All leases are locked at once, in their order."""
     await fetch(connection, "join_movers")
     ids = [row.item_id for row in await fetch(connection, "descendants", {"ids": [item.id for item in parents]})]
     ids = sorted({*ids, *(row.id for row in await fetch(connection, "find", asked_by_name(names)))})
@@ -64,7 +65,7 @@ async def hold(
 
 
 async def hold_new(connection: Connection, family: Family, names: Sequence[tuple[int, str]]) -> None:
-    """Hold items that were added since, by this transaction or by another that was quicker."""
+    """Lock items that were added since, by this transaction or by a faster one."""
     unheld = [name for name in names if family.named(*name) is None]
     if unheld:
         ids = [row.id for row in await fetch(connection, "find", asked_by_name(unheld))]
@@ -72,7 +73,7 @@ async def hold_new(connection: Connection, family: Family, names: Sequence[tuple
 
 
 async def hold_all(connection: Connection, ids: Sequence[int]) -> Family:
-    """Lock items and all that belongs to them."""
+    """Lock items and everything that belongs to them."""
     await fetch(connection, "join_movers")
     found = [row.item_id for row in await fetch(connection, "descendants", {"ids": list(ids)})]
     numbers = sorted({*ids, *found})
@@ -81,7 +82,7 @@ async def hold_all(connection: Connection, ids: Sequence[int]) -> Family:
 
 
 async def held(connection: Connection, ids: list[int], leases: set[tuple[int, str]]) -> list[Any]:
-    """Lock the places of items whose leases are locked, and look what state they are in now."""
+    """Lock the places of items whose leases are locked, and read their present state."""
     if not ids:
         return []
     asked = {"ids": arrays.integers(ids)}
@@ -93,5 +94,5 @@ async def held(connection: Connection, ids: list[int], leases: set[tuple[int, st
 
 
 def asked_by_name(names: Sequence[tuple[int, str]]) -> dict[str, str]:
-    """What `find` is asked for items by their kinds and keys."""
+    """Return the parameters of `find` for items given by kinds and keys."""
     return {"kinds": arrays.integers(kind for kind, _ in names), "keys": arrays.texts(key for _, key in names)}

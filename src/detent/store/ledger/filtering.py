@@ -1,4 +1,4 @@
-"""Filters, as search can use them before it ranks: few items are named, many are looked at one by one."""
+"""Filters, prepared for search before ranking: few items are listed, many are checked one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from detent.store.ledger.kinds import Kinds
 from detent.store.values import beginning_like
 
 MOST_NAMED = 20_000
-"""How many items are named one by one; of more, those are looked at that the search finds."""
+"""Largest number of items that are listed; if there are more, the search's results are checked instead."""
 
 _LABELS = sql.SQL("item.kind_id = ANY (%(labels)s::integer[])")
 _CONDITIONS = {
@@ -37,7 +37,7 @@ _CONDITIONS = {
         "AND item.key >= %(prefix)s AND item.key <= %(prefix)s || chr(1114111)"
     ),
 }
-# The matching ones come first, and what belongs to them is looked up only as far as the limit lets it.
+# Matching items come first; the items that belong to them are looked up only as far as the limit allows.
 _MATCHING = sql.SQL("""
     WITH RECURSIVE matching AS (
         SELECT node.item_id FROM node JOIN item ON item.id = node.item_id
@@ -63,9 +63,11 @@ _CHECKING = sql.SQL("""
 
 @dataclass(frozen=True)
 class Scope:
-    """Where to search: in these kinds, None for all; among the items that are named, None for all. If there are too
-    many to name, `wide` says that each has to be checked. Each condition is met by an item itself, or by one that it
-    belongs to."""
+    """The scope of a search: these kinds, None for all, and the listed items, None for all.
+
+    If there are too many items to list, `wide` requires a check of each result. Each condition is met by an item
+    itself, or by one that it belongs to.
+    """
 
     kinds: Sequence[int] | None = None
     allowed: frozenset[int] | None = None
@@ -74,7 +76,7 @@ class Scope:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     async def check(self, connection: Connection, ids: Sequence[int]) -> set[int]:
-        """Which of these items meet the filters."""
+        """Return the items that meet the filters."""
         met = [sql.SQL("bool_or({})").format(condition) for condition in self.conditions]
         statement = _CHECKING.format(conditions=sql.SQL(" AND ").join(met))
         cursor = await connection.execute(statement, {**self.parameters, "ids": list(ids)})
@@ -87,7 +89,7 @@ class Filtering:
         self._kinds = kinds
 
     async def scope(self, filters: Filters) -> Scope:
-        """What filters leave. A source or label that does not exist is an error."""
+        """Return the scope of filters. An unknown source or label is an error."""
         if filters == Filters():
             return Scope(None)
         labelled = await self._kinds.chosen(filters.sources, filters.labels)
@@ -108,11 +110,11 @@ class Filtering:
         return await self._named_or_wide(Scope(numbers, conditions=_used(filters), parameters=parameters))
 
     async def named(self, scope: Scope) -> Scope:
-        """A wide scope with all its items named, however many they are."""
+        """Return a wide scope with all its items listed, however many."""
         return await self._named(scope, await self._matching(scope, scope.conditions[-1], None))
 
     async def unknown_categories(self, keys: Sequence[str]) -> list[str]:
-        """A sentence on each of these keys that no category has, with the nearest that one has."""
+        """Return a sentence on each of these keys that is no category's, with the nearest existing one."""
         if not keys:
             return []
         kinds = await self._category_kinds()
@@ -129,7 +131,7 @@ class Filtering:
         return [kind.id for kind in await self._kinds.select() if kind.label == "Category"]
 
     async def _named_or_wide(self, scope: Scope) -> Scope:
-        """The items are named if there is a condition that few enough meet."""
+        """List the items if there is a condition that few enough meet."""
         for condition in scope.conditions:
             if condition is _LABELS and await self._are_many(scope.parameters["labels"]):
                 continue
@@ -139,28 +141,28 @@ class Filtering:
         return replace(scope, wide=True)
 
     async def _named(self, scope: Scope, ids: Sequence[int]) -> Scope:
-        """Of items that meet one of the conditions, those that meet all."""
+        """Keep those of the items, which meet one of the conditions, that meet all."""
         if len(scope.conditions) == 1:
             return Scope(scope.kinds, frozenset(ids))
         async with self._database.connection() as connection:
             return Scope(scope.kinds, frozenset(await scope.check(connection, ids)))
 
     async def _matching(self, scope: Scope, condition: sql.Composable, limit: int | None) -> list[int]:
-        """The items that meet a condition and what belongs to them, no more than the limit."""
+        """Return the items that meet a condition and the items that belong to them, up to the limit."""
         statement = _MATCHING.format(condition=condition)
         async with self._database.connection() as connection:
             cursor = await connection.execute(statement, {**scope.parameters, "limit": limit})
             return [row.item_id for row in await cursor.fetchall()]
 
     async def _are_many(self, kinds: Sequence[int]) -> bool:
-        """Whether there are so many items of these kinds; nothing is scanned for it."""
+        """True if there are many items of these kinds, according to the tallies."""
         async with self._database.connection() as connection:
             rows = await fetch(connection, "count")
         return sum(int(row.count) for row in rows if row.kind_id in kinds) > MOST_NAMED
 
 
 def _used(filters: Filters) -> list[sql.Composable]:
-    """The conditions of these filters. Both ends of a time are met by the same date."""
+    """Return the conditions of these filters. Both ends of a time range apply to the same date."""
     given = {name: each for name, each in _CONDITIONS.items() if getattr(filters, name) not in ((), [], {}, None)}
     dates = [given.pop(name) for name in ("since", "until") if name in given]
     return [*given.values(), *([sql.SQL(" AND ").join(dates)] if dates else [])]

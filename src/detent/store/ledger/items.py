@@ -1,8 +1,8 @@
 """Items at rest: adding them, and moving them by hand or because their content changed.
 
-Items that a worker has are moved by settling alone; here they are at most told that they changed, or taken
-away from the worker when a person resets them. Whoever moves items here first holds them: it locks their
-leases and places, and then looks what state they are in, which nobody else can change any more.
+Only settling moves items that a worker has. Here they are at most marked as changed, or taken away from the worker
+when a person resets them. Every move here first holds its items: it locks their leases and places, and then reads
+their state, which nobody else can change any more.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from detent.store.values import check_key, check_new_item, check_text
 
 CHUNK = 10_000
 _ROUNDS = 50
-"""How often an item that changes hands at the moment is tried to be held."""
+"""Attempts to hold an item that is changing hands."""
 
 Verb = Callable[[Connection, Kind, list[Any]], Awaitable[list[int]]]
-"""What is done with the items of one kind that are held; returns those it was done to."""
+"""The action on the held items of one kind; returns those it changed."""
 
 
 class Keyed(NamedTuple):
@@ -36,7 +36,7 @@ class Keyed(NamedTuple):
 
 
 def birth_state(kind: Kind, new: NewItem) -> str:
-    """The state in which the item begins; only a lifecycle's entries can be asked for."""
+    """Return the initial state of the item; only a lifecycle's entries may be requested."""
     state = new.state or kind.lifecycle.initial
     if state not in kind.lifecycle.entries:
         raise IllegalMove(f"{kind}/{new.key}", "nothing", state, kind.lifecycle.name)
@@ -44,7 +44,7 @@ def birth_state(kind: Kind, new: NewItem) -> str:
 
 
 async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> int:
-    """Add what is not there yet; returns how many that were. KindGone: a kind was dropped since it was read."""
+    """Add the items that do not exist yet; return their number. KindGone: a kind was dropped since it was read."""
     added = 0
     for kind, new in _by_kind(found):
         numbers = await _drawn(connection, len(new)) if len(new) > CHUNK else None
@@ -54,7 +54,7 @@ async def add(connection: Connection, found: Sequence[tuple[Kind, NewItem]]) -> 
 
 
 def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[NewItem]]]:
-    """The items of each kind, each once, as it was first found, or where depths count, found nearest."""
+    """Group the items by kind, each once: as first found or, if depths count, as found nearest."""
     kinds: dict[int, Kind] = {}
     by_kind: dict[int, dict[str, NewItem]] = {}
     for kind, new in found:
@@ -67,21 +67,21 @@ def _by_kind(found: Sequence[tuple[Kind, NewItem]]) -> list[tuple[Kind, list[New
 
 
 def _chunks(new: Sequence[NewItem]) -> Iterator[list[int]]:
-    """The places of what is inserted at once, sorted by key, so that concurrent adders never wait in a circle, and what
-    is known is looked up from one end of the index to the other."""
+    """Yield the positions of items to insert at once, sorted by key, so that concurrent adders never deadlock, and
+    look-ups walk the index from one end to the other."""
     by_key = sorted(range(len(new)), key=lambda place: new[place].key)
     return (by_key[start : start + CHUNK] for start in range(0, len(new), CHUNK))
 
 
 async def _drawn(connection: Connection, count: int) -> list[int]:
-    """Numbers for items that are inserted in several chunks, and are to be in one order all the same."""
+    """Draw numbers for items that are inserted in several chunks but keep one order."""
     return [row.id for row in await fetch(connection, "draw_numbers", {"count": count})]
 
 
 async def _insert(
     connection: Connection, kind: Kind, new: Sequence[NewItem], places: Sequence[int], numbers: Sequence[int] | None
 ) -> int:
-    """Add the items of one kind that have these places. What none of them says is not sent."""
+    """Add the items of one kind at these positions. Columns that none of them sets are not sent."""
     lines = [new[place] for place in places]
     parameters = {
         "kind": kind.id,
@@ -115,7 +115,7 @@ class Items:
             return await add(connection, found)
 
     async def find(self, kind: Kind, keys: Sequence[str]) -> dict[str, Any]:
-        """The items of a kind by their keys."""
+        """Return the items of a kind by their keys."""
         parameters = {"kinds": [kind.id] * len(keys), "keys": list(keys)}
         return {row.key: row for row in await self._database.fetch("find", parameters)}
 
@@ -125,12 +125,12 @@ class Items:
         return [Keyed(*row) for row in await self._database.fetch("keys_in", named)]
 
     async def mark_changed(self, kind: Kind, hashes: Mapping[str, str], *, owner: str) -> int:
-        """Send items whose content hash is a new one round again; returns how many that were.
+        """Send items whose content hash is new back to work; return their number.
 
         An item that waits for its first stage keeps its place; if it had failed before, it is tried at once, with
-        its attempts forgiven. One that a worker has is noted, and goes round when it is settled. One that failed has
-        lost its place among those that may come to rest, if there are so many, and waits to be let in. Where the
-        lifecycle has no way for a change, only the hash is kept.
+        its attempts reset. An item that a worker has is marked, and sent back when it is settled. An item that
+        failed has lost its room among a limited number at rest, and waits to be admitted. If the lifecycle has no
+        move for a change, only the hash is stored.
         """
         for key, content_hash in hashes.items():
             check_key("a key", key)
@@ -151,7 +151,7 @@ class Items:
     ) -> list[int]:
         """Retry failed items, once each: the attempts made so far still count. Returns those that are retried.
 
-        They go back to where the failed stage waits if the lifecycle says so, or to `to`.
+        They go back to the state where the failed stage waits, if the lifecycle allows it, or to `to`.
         """
 
         async def retried(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
@@ -215,7 +215,7 @@ class Items:
         return await self.hold_each(ids, skipped)
 
     async def pause(self, ids: Sequence[int], *, owner: str) -> int:
-        """Stop items where their lifecycle says so; a worker that has one loses it, and its checkpoint stays."""
+        """Pause items whose lifecycle allows it; a worker that has one loses it, and its checkpoint stays."""
 
         async def paused(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             targets = _targets(kind.lifecycle, rows, Event.PAUSE)
@@ -233,7 +233,7 @@ class Items:
         return len(await self.hold_each(ids, paused))
 
     async def resume(self, ids: Sequence[int], *, owner: str) -> int:
-        """Let items go on that were paused."""
+        """Resume paused items."""
 
         async def resumed(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             targets = _targets(kind.lifecycle, rows, Event.RESUME)
@@ -244,7 +244,7 @@ class Items:
         return len(await self.hold_each(ids, resumed))
 
     async def move(self, ids: Sequence[int], to: str, *, owner: str, reason: str | None = None) -> list[int]:
-        """Move items at rest to another state at rest, where their lifecycle has such a row."""
+        """Move items from one resting state to another, if their lifecycle has such a row."""
 
         async def moved(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
             lifecycle = kind.lifecycle
@@ -259,9 +259,9 @@ class Items:
         return await self.hold_each(ids, moved)
 
     async def hold_each(self, ids: Iterable[int], verb: Verb) -> list[int]:
-        """Hold items and apply a verb to those of each kind, all that could be held in one transaction.
+        """Hold items and apply a verb to those of each kind, as many as could be held in one transaction.
 
-        What changed hands at that moment is tried again; returns what the verb was applied to.
+        Items that change hands at that moment are retried; returns the items that the verb changed.
         """
         applied: list[int] = []
         left = sorted(set(ids))
@@ -274,15 +274,16 @@ class Items:
                     kind = await self._kinds.by_id(number, connection)
                     applied += await verb(connection, kind, [row for row in held if row.kind_id == number])
         raise DetentError(
-            f"Item number {left[0]} can be held neither by its place nor by a lease. "
+            f"Item number {left[0]} can be locked neither by its place nor by a lease. "
             "`detent db check` shows what is wrong."
         )
 
 
 async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list[int]]:
-    """Hold the kinds of items, and lock their leases and places, in the order that the schema's first rule asks for.
+    """Hold the kinds of items, and lock their leases and places, in the order that the schema's first rule
+    requires.
 
-    Returns those that are held, as they are now, and the numbers of those that changed hands meanwhile.
+    Returns the held items in their present state, and the numbers of those that changed hands meanwhile.
     """
     await fetch(connection, "hold_kinds_of", {"ids": ids})
     await fetch(connection, "join_movers")
@@ -294,12 +295,13 @@ async def _hold(connection: Connection, ids: list[int]) -> tuple[list[Any], list
 
 
 def _targets(lifecycle: Lifecycle, rows: list[Any], event: Event) -> dict[int, str]:
-    """Where an event leads these items; those that it leads nowhere are left out."""
+    """Return the target of an event for these items, without the items that have none."""
     return {row.id: to for row in rows if (to := lifecycle.target(row.state, event)) is not None}
 
 
 def _retried(kind: Kind, row: Any, to: str | None) -> str:
-    """Where a failed item is sent round again: where it was asked to, or the stage that failed waits."""
+    """Return the state in which a failed item is retried: the requested one, or the one where the failed stage
+    waits."""
     lifecycle, item = kind.lifecycle, f"{kind}/{row.key}"
     if to is None and row.failed_in in lifecycle.working:
         waited = lifecycle.path(row.failed_in, Event.BACK).to
@@ -327,7 +329,8 @@ def _minds_change(lifecycle: Lifecycle, state: str) -> bool:
 
 
 def _sent_by_change(lifecycle: Lifecycle, row: Any) -> str | None:
-    """Where a change sends an item; None if it stays where it is: a worker has it, or it waits for its first try."""
+    """Return the target of a change for an item; None if it stays, because a worker has it or it waits for its
+    first attempt."""
     if lifecycle.changed(row.state) is None and not row.attempt:
         return None
     return lifecycle.anew(row.state)
@@ -336,7 +339,7 @@ def _sent_by_change(lifecycle: Lifecycle, row: Any) -> str | None:
 async def tell_changed(
     connection: Connection, lifecycle: Lifecycle, rows: list[Any], hashes: Mapping[int, str], owner: str
 ) -> None:
-    """Send items of one lifecycle, which are held, round again with a new content hash."""
+    """Send held items of one lifecycle back to work with a new content hash."""
     working = [row.id for row in rows if row.state in lifecycle.working]
     targets = {row.id: to for row in rows if (to := _sent_by_change(lifecycle, row)) is not None}
     resting = [row for row in rows if row.id in targets]
@@ -360,8 +363,7 @@ async def move_held(
     forgiven: bool = False,
     hashes: Mapping[int, str] | None = None,
 ) -> None:
-    """Move items of one lifecycle that are held. `forgiven`: their attempts are counted anew, and their failure is
-    forgotten."""
+    """Move held items of one lifecycle. `forgiven`: their attempts are reset, and their failure is removed."""
     if not rows:
         return
     ids = [row.id for row in rows]

@@ -1,4 +1,4 @@
-"""The journal: what happened to an item, and how long that is kept."""
+"""The journal: the moves of items, and their retention."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Entry(Value):
 
 
 class Journal:
-    """Reads stories, and keeps the journal's monthly partitions."""
+    """Reads histories, and manages the journal's monthly partitions."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -41,9 +41,10 @@ class Journal:
         return [Entry(*row) for row in rows]
 
     async def extend(self, now: datetime, *, months: int = 3) -> list[str]:
-        """Make the partitions of this month and the next ones; returns those that were missing.
+        """Create the partitions of this month and the next ones; return those that were missing.
 
-        Raises DatabaseBusy while somebody reads the journal for long; moves are kept without them too.
+        Raises DatabaseBusy while a long read of the journal is in progress; moves are recorded even without
+        partitions.
         """
         existing = {row.name for row in await self._database.fetch("partitions")}
         made = []
@@ -58,9 +59,9 @@ class Journal:
         return made
 
     async def prune(self, before: datetime) -> list[str]:
-        """Drop the partitions that lie wholly before the given time; returns their names.
+        """Drop the partitions that lie wholly before the given time; return their names.
 
-        Raises DatabaseBusy, and drops none, while somebody reads the journal for long.
+        Raises DatabaseBusy, and drops none, while a long read of the journal is in progress.
         """
         async with self._changing() as connection:
             rows = await fetch(connection, "partitions")
@@ -72,8 +73,11 @@ class Journal:
 
     @contextlib.asynccontextmanager
     async def _changing(self) -> AsyncIterator[Connection]:
-        """A transaction that changes the partitions. Workers wait behind its locks, so it does not wait for
-        them as long as somebody may read the journal, who makes a backup or a report."""
+        """Open a transaction that changes the partitions.
+
+        Workers queue behind its locks, so it does not wait for a long reader of the journal, such as a backup or a
+        report.
+        """
         try:
             async with self._database.transaction() as connection:
                 await fetch(connection, "lock_partitions", {"lock": LOCK})
@@ -85,7 +89,7 @@ class Journal:
             raise
 
     async def _make(self, name: str, start: datetime, end: datetime) -> None:
-        """Make one partition. Rows of that month that went elsewhere meanwhile are moved into it."""
+        """Create one partition. Rows of that month that were written elsewhere meanwhile are moved into it."""
         table = sql.Identifier(name)
         async with self._changing() as connection:
             exists = await (await connection.execute("SELECT to_regclass(%s) AS name", [name])).fetchone()

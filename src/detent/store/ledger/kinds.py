@@ -1,4 +1,4 @@
-"""What items of one source and label have in common: their kind, and the lifecycle it follows."""
+"""Kinds: the common properties of the items of one source and label, and the lifecycle they follow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from detent.store.values import check_key
 
 LOCK = 0x0DE7E27_02
 MOST_NAMES = 30
-"""How many names an error lists."""
+"""Largest number of names that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,10 @@ class Kinds:
             await self._read(connection)
 
     async def declare(self, source: str, label: str, lifecycle: Lifecycle) -> Kind:
-        """Make sure that the kind exists with this lifecycle. A changed lifecycle replaces the one kept,
-        unless that would leave items where they cannot go on."""
+        """Declare a kind with this lifecycle.
+
+        A changed lifecycle replaces the stored one, unless that would leave items where they cannot go on.
+        """
         check_key("the source's name", source)
         check_key("the label", label)
         async with self._database.transaction() as connection:
@@ -73,7 +75,7 @@ class Kinds:
         return kind
 
     def declared(self, source: str, label: str, lifecycle: Lifecycle) -> Kind | None:
-        """The kind, if it was like this when the kinds were last read."""
+        """Return the kind, if the cache has it with this lifecycle."""
         kind = self._by_name.get((source, label))
         is_alike = kind is not None and not kind.removed and kind.lifecycle.as_data() == lifecycle.as_data()
         return kind if is_alike else None
@@ -93,7 +95,7 @@ class Kinds:
         return self._by_id[number]
 
     async def read(self, connection: Connection, number: int) -> Kind:
-        """A kind as it is in this transaction."""
+        """Return a kind as it is in this transaction."""
         await self._read(connection)
         return self._by_id[number]
 
@@ -103,7 +105,7 @@ class Kinds:
         return self.lifecycles[name]
 
     async def select(self, source: str | None = None, label: str | None = None) -> list[Kind]:
-        """The kinds of a source, of a label, or all; a name that none has is an error."""
+        """Return the kinds of a source, of a label, or all; an unknown name is an error."""
         await self.refresh()
         kinds = list(self._by_id.values())
         _require("source", source, {kind.source for kind in kinds})
@@ -111,7 +113,7 @@ class Kinds:
         return [kind for kind in kinds if source in (None, kind.source) and label in (None, kind.label)]
 
     async def chosen(self, sources: Collection[str], labels: Collection[str]) -> list[Kind]:
-        """The kinds of these sources and labels, none meaning all; a name that none has is an error."""
+        """Return the kinds of these sources and labels, none meaning all; an unknown name is an error."""
         kinds = await self.select()
         for name in sources:
             _require("source", name, {kind.source for kind in kinds})
@@ -137,7 +139,7 @@ class Kinds:
             if state not in lifecycle.states:
                 change = f"no longer has the state {state!r}"
             elif (state in kept.working) != (state in lifecycle.working):
-                change = f"means something else by the state {state!r}"
+                change = f"gives the state {state!r} another meaning"
             elif not _ways_out(kept, state) <= set(lifecycle.states):
                 change = f"no longer has the states that work in {state!r} leads back to"
             else:
@@ -179,7 +181,7 @@ class Kinds:
 
 
 async def hold_kinds(connection: Connection, numbers: list[int]) -> list[int]:
-    """Keep the sources of kinds from being dropped until the transaction ends; returns the kinds that are gone."""
+    """Keep the sources of kinds from being dropped until the transaction ends; return the kinds that are gone."""
     rows = await fetch(connection, "hold_kinds", {"kinds": numbers}) if numbers else []
     return sorted(set(numbers) - {row.id for row in rows})
 
@@ -192,7 +194,7 @@ async def refuse_removed(connection: Connection, source: str) -> None:
 
 
 def _ways_out(lifecycle: Lifecycle, state: str) -> set[str]:
-    """Where leases that were given under a lifecycle send items of a working state."""
+    """Return the states to which leases given under a lifecycle send items of a working state."""
     if state not in lifecycle.working:
         return set()
     back = lifecycle.path(state, Event.BACK).to
@@ -200,7 +202,7 @@ def _ways_out(lifecycle: Lifecycle, state: str) -> set[str]:
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
-    """The error for a name that does not exist, with the nearest one that does."""
+    """Return the error for an unknown name, with the nearest known one."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""

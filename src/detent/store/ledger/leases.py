@@ -1,4 +1,4 @@
-"""Leases: claiming a batch of work, keeping it, giving it back, and taking it from those who died."""
+"""Leases: claiming a batch of work, renewing it, releasing it, and rescuing it from dead workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _NOWHERE = (2**31 - 1, 2**63 - 1)
 _SHARE_OF_TIME_SPENT_LOOKING = 0.05
 _LONGEST_SECONDS = 5.0
 _SHORT_SECONDS = 0.05
-"""A look in vain that took no longer is repeated whenever a worker asks: it may have been told of new work."""
+"""An empty look that took no longer than this is repeated whenever a worker asks: it may have been notified of new
+work."""
 _DOUBTFUL_SECONDS = 0.2
 _MOST_ATTEMPTS = 2**15 - 1
 _LEASES_AT_ONCE = 100
@@ -27,7 +28,7 @@ _LEASES_AT_ONCE = 100
 
 @dataclass(frozen=True)
 class Stage:
-    """A waiting state of a lifecycle, and all that claiming from it needs to know."""
+    """A waiting state of a lifecycle, with everything that a claim from it needs."""
 
     lifecycle: Lifecycle
     waiting: str
@@ -44,13 +45,13 @@ class Stage:
 
 @dataclass
 class Cursor:
-    """Where a worker last found work, so that it need not look past what it has already taken.
+    """The position where a worker last found work, so that it need not scan the places it has already taken.
 
-    PostgreSQL cannot forget taken places while some old transaction is open, and looking past them from the
-    beginning costs more with each claim. So after a look from the beginning that took t seconds, the next
-    looks go on from where the last claim ended, and not at all where there was nothing, for twenty times t, or
-    five seconds. Order and promptness suffer by that much at most, and looking costs a twentieth of the time
-    where it is quick and a small part of it where it is not.
+    PostgreSQL cannot forget taken places while an old transaction is open, and scanning them from the beginning
+    costs more with each claim. So after a scan from the beginning that took t seconds, the next scans continue
+    after the last claim, and are skipped where there was nothing, for twenty times t, or five seconds. Order and
+    promptness suffer by that much at most, and scanning costs a twentieth of the time where it is quick and a
+    small part of it where it is not.
     """
 
     positions: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Cursor:
     took: float = 0.0
 
     def doubt(self) -> None:
-        """There is work that was not found: look from the beginning again, unless that takes long."""
+        """Note that there is work that was not found: scan from the beginning again, unless that takes long."""
         if self.took < _DOUBTFUL_SECONDS:
             self.trusted_until = 0.0
 
@@ -107,8 +108,8 @@ class Leases:
         cursor: Cursor | None = None,
         apart: bool = False,
     ) -> list[Item]:
-        """Take up to `limit` items that wait for this stage, fairly from all the kinds given, under one lease
-        or, `apart`, under one each."""
+        """Claim up to `limit` items that wait for this stage, fairly from all the kinds given, under one lease or,
+        `apart`, under one each."""
         began = time.monotonic()
         starts = [cursor.position(kind.id, began) if cursor else _FROM_THE_BEGINNING for kind in kinds]
         parameters = stage_parameters(stage) | {
@@ -128,20 +129,21 @@ class Leases:
         return [leased(row, by_id[row.kind_id], working) for row in rows]
 
     async def renew(self, tokens: Iterable[int]) -> set[int]:
-        """Keep these leases; returns those still held."""
+        """Renew these leases; return those still held."""
         rows = await self._database.fetch("renew", {"tokens": list(tokens)})
         return {row.token for row in rows}
 
     async def begin_alone(self, token: int) -> None:
-        """The one item held under this token is worked on from now on with nothing beside it."""
+        """Mark the one item held under this token as worked on alone from now on."""
         await self._database.fetch("begin_alone", {"token": token})
 
     async def rescue(
         self, *, owner: str, tokens: Iterable[int] = (), overdue: bool = True, alone: bool = True
     ) -> dict[int, str]:
-        """Take the items of leases that ran out, if `overdue`, and of those named; returns where each item went.
+        """Take back the items of expired leases, if `overdue`, and of the named leases; return each item's new
+        state.
 
-        Each is tried alone then; if not `alone`, only when it is for the last time.
+        Each item is then retried alone or, without `alone`, only on its last attempt.
         """
         asked = {"tokens": list(tokens), "overdue": overdue}
         went: dict[int, str] = {}
@@ -155,11 +157,11 @@ class Leases:
         return went
 
     async def of(self, owner: str) -> list[int]:
-        """The tokens of the leases that this owner has."""
+        """Return the tokens of this owner's leases."""
         return [row.token for row in await self._database.fetch("leases_of", {"owner": owner})]
 
     async def held(self, token: int) -> list[Item]:
-        """The items that are held under this token."""
+        """Return the items held under this token."""
         rows = await self._database.fetch("held_items", {"token": token})
         kinds = [await self._kinds.by_id(row.kind_id) for row in rows]
         return [leased(row, kind, row.state)._replace(steps=row.steps) for row, kind in zip(rows, kinds, strict=True)]
@@ -169,7 +171,7 @@ class Leases:
 
 
 class WaysOut(NamedTuple):
-    """Where work in one state leads if nobody finishes it: back to where it waits, or to failure."""
+    """The targets of unfinished work in one state: back to where it waits, or to failure."""
 
     back_via: str | None
     back_to: str
@@ -214,7 +216,7 @@ async def take_back(connection: Connection, tokens: list[int], *, owner: str, al
 
 
 def stage_parameters(stage: Stage) -> dict[str, object]:
-    """What a lease keeps of its stage, so that whoever takes the work back need not know the lifecycle."""
+    """Return the moves that a lease stores, so that a rescuer need not know the lifecycle."""
     working = stage.working
     return {
         "state": stage.waiting,

@@ -41,7 +41,7 @@ class Listed(Value):
 
     @property
     def held_back(self) -> bool:
-        """Whether it waits until there is room for it."""
+        """True if it waits until there is room for it."""
         return self.not_before == HELD_BACK
 
 
@@ -86,7 +86,7 @@ class Story(Value):
 
     @property
     def reached(self) -> dict[str, datetime]:
-        """When it came to each state the last time, as far as the journal goes."""
+        """The last time the item entered each state, as far as the journal goes back."""
         return {entry.to_state: entry.at for entry in self.history}
 
     def as_data(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Story(Value):
 
 
 _NEAR = 0.6
-"""How much a key that begins with another letter has to be like the one that is not there."""
+"""Least similarity of a suggested key that begins with another letter."""
 
 _MARKS = [{"kind": int, "key": str, "id": int, "priority": int, "time": time} for time in (str, type(None))]
 
@@ -200,7 +200,7 @@ class Listing:
         return _page([(by_id[row.kind_id], row) for row in rows], limit)
 
     async def find(self, key: str, *, source: str | None = None, label: str | None = None) -> list[int]:
-        """The ids of the items that have this key; a key that none has is an error with a suggestion."""
+        """Return the ids of the items with this key; an unknown key is an error with a suggestion."""
         check_key("a key", key)
         kinds = [kind.id for kind in await self._kinds.select(source, label)]
         rows = await self._database.fetch("find_key", {"key": key, "kinds": kinds})
@@ -236,7 +236,7 @@ class Listing:
         return UnknownName(f"There is no item with the key {key!r}.{hint}")
 
     async def _nearest(self, key: str) -> str | None:
-        """A key that may have been meant: one that differs in small and capital letters, or that begins alike."""
+        """Return a similar key: one that differs only in case, or has the same beginning."""
         other = key[0].swapcase() + key[1:]
         spellings = [other, key.lower(), key.upper(), key.capitalize(), key.title()]
         if found := await self._database.fetch("any_key", {"keys": [each for each in spellings if each != key]}):
@@ -270,7 +270,7 @@ async def _each(kinds: Sequence[Kind], limit: int, mark: dict[str, Any], rows: _
 
 
 def _page(found: Sequence[tuple[Kind, Any]], limit: int) -> Page:
-    """A page of what was found; one more than its limit tells that there is another page."""
+    """Return a page of the items found; one item beyond the limit means that there is another page."""
     items = [listed(row, kind) for kind, row in found[:limit]]
     return Page(items, _write_mark(found[limit - 1][0], items[-1]) if len(found) > limit else None)
 
@@ -295,14 +295,14 @@ def listed(row: Any, kind: Kind) -> Listed:
 
 
 def require_state(state: str, kinds: Sequence[Kind]) -> None:
-    """A state that none of these kinds knows is an error."""
+    """Raise UnknownName for a state that none of these kinds has."""
     known = {name for kind in kinds for name in kind.lifecycle.states}
     if known and state not in known:
         raise unknown("state", state, known)
 
 
 def require_error_kind(error_kind: str, kinds: Sequence[Kind]) -> None:
-    """Tell a kind of error that nothing can have from one that nothing has at present."""
+    """Raise UnknownName for a kind of error that no item of these kinds can ever have."""
     named = {name for kind in kinds for name in kind.lifecycle.failure_kinds.values()}
     known = named | {trouble.value for trouble in Trouble}
     if error_kind not in known:
@@ -322,5 +322,5 @@ def _read_mark(after: str | None) -> dict[str, Any]:
     except ValueError:
         mark = None
     if not isinstance(mark, dict) or {name: type(value) for name, value in mark.items()} not in _MARKS:
-        raise UnknownName(f"{after!r} is no mark of a page; use the `next` of the page before.")
+        raise UnknownName(f"{after!r} is not a page cursor; use the `next` of the page before.")
     return mark

@@ -1,4 +1,4 @@
-"""Pacing: turns at services that want to be asked seldom, shared by all processes through the database."""
+"""Pacing: turns at rate-limited services, shared by all processes through the database."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ class Held(Value):
 
 
 class Pacing:
-    """`longest_hold_seconds` is how long somebody waits at most for a service that is left alone."""
+    """Turns at services. `longest_hold_seconds` is the longest wait for a service that is left alone."""
 
     def __init__(self, database: Database, longest_hold_seconds: float = math.inf) -> None:
         self._database = database
         self._longest_hold_seconds = longest_hold_seconds
 
     def impatient(self) -> Pacing:
-        """The same pace for those who do not wait for what is tried again later. They wait for a service that has
-        stumbled, and leave one that is away to later: else they would find what they put off due again."""
+        """Return the same pace for callers that do not wait for items due for a retry.
+
+        They wait for a service that has stumbled, but not for one that is away: otherwise the items they put off
+        would be due again.
+        """
         return Pacing(self._database, _LONGEST_STUMBLE_SECONDS)
 
     async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> Wait | None:
@@ -82,10 +85,10 @@ class Pacing:
         return bool(found.held)
 
     async def hold(self, service: str, seconds: float, reason: str) -> None:
-        """Let nobody have a turn for so long, because of what the service did."""
+        """Leave a service alone for this long, because of its answer."""
         held = {"service": service, "seconds": seconds, "reason": printable(reason)}
         await self._database.fetch("hold_turns", held)
 
     async def held(self) -> list[Held]:
-        """The services that are left alone now, those first that are asked again first."""
+        """Return the services that are left alone now, ordered by the end of that time."""
         return [Held(*row) for row in await self._database.fetch("held_services")]

@@ -1,7 +1,8 @@
-"""Taking items out of the graph: what vanished at the source, what nobody names any more, or all of a source.
+"""Removing items from the graph: items that vanished at the source, nodes that nothing refers to any more, or a
+whole source.
 
-A large removal goes in steps, each a transaction of its own. Kill it between two, or in one: what is left is taken
-by whoever goes on.
+A large removal goes in steps, each a transaction of its own. If it is killed between or within steps, the next
+removal continues with what is left.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ROUNDS = 50
 
 
 async def remove_held(connection: Connection, kinds: Kinds, rows: Sequence[Any]) -> int:
-    """Remove items that are held; a worker that has one loses it."""
+    """Remove held items; a worker that has one loses it."""
     if not rows:
         return 0
     lifecycles = {number: (await kinds.by_id(number, connection)).lifecycle for number in {r.kind_id for r in rows}}
@@ -39,7 +40,7 @@ class Removal:
         self._kinds = kinds
 
     async def remove(self, kind: Kind, keys: Sequence[str]) -> int:
-        """Remove items that vanished at the source, with all that belongs to them; returns how many they were."""
+        """Remove items that vanished at the source, with everything that belongs to them; return their number."""
         removed = 0
         for start in range(0, len(keys), _STEP):
             some = keys[start : start + _STEP]
@@ -48,10 +49,12 @@ class Removal:
         return removed
 
     async def remove_others(self, kind: Kind, named: Set[str], unseen: Sequence[str] = ()) -> int:
-        """Remove the items of a kind whose keys are none of these, with all that belongs to them; returns how many.
+        """Remove the items of a kind whose keys are none of these, with everything that belongs to them; return
+        their number.
 
-        What belongs to another item, or is named by many, is left alone: it goes with those. So is what has one of the
-        keys that were `unseen`, or one that goes on after it with `/`."""
+        Items that belong to another item, and shared nodes, are left alone: they are removed with their owners.
+        Items whose key is in `unseen`, or continues such a key with `/`, stay.
+        """
         inside = tuple(f"{key}/" for key in unseen)
         removed, after = 0, ""
         while rows := await self._database.fetch("own_keys", {"kind": kind.id, "after": after, "limit": 10 * _STEP}):
@@ -61,10 +64,8 @@ class Removal:
         return removed
 
     async def sweep(self) -> int:
-        """Remove nodes that many may name and that nobody names any more; returns how many they were.
-
-        While somebody mentions nodes, it is left to the next sweep.
-        """
+        """Remove shared nodes that nothing refers to any more; return their number. While mentions are being
+        written, it is left to the next sweep."""
         removed = after = 0
         while True:
             async with self._database.transaction() as connection:
@@ -79,10 +80,10 @@ class Removal:
                         family = await hold_all(connection, [row.item_id for row in found])
                         removed += await remove_held(connection, self._kinds, family.all())
                 except ChangedHands:
-                    continue  # somebody works on one of them; the next sweep finds them again
+                    continue  # another transaction has one of them; the next sweep finds them again
 
     async def remove_source(self, name: str) -> AsyncGenerator[int, None]:
-        """Remove a source with all it brought; says after each step how many items are gone."""
+        """Remove a source with everything it brought; yield the number of items removed after each step."""
         found = await self._database.fetch("begin_removing", {"name": name})
         if not found:
             raise unknown("source", name, [row.name for row in await self._database.fetch("sources")])
@@ -95,8 +96,8 @@ class Removal:
         await self._kinds.refresh()
 
     async def _drop(self, source: int) -> bool:
-        """Drop a source without items, while nobody declares it again or names something of it; False: somebody added
-        items meanwhile."""
+        """Drop a source without items, locked against declarations and new references; False: items were added
+        meanwhile."""
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_source", {"source": source})
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})

@@ -1,4 +1,5 @@
-"""Settling: the one place where the outcome of work is written, all of it or nothing, under its token."""
+"""Settling: the one place where outcomes of work are written, each in full or not at all, fenced by the lease's
+token."""
 
 from __future__ import annotations
 
@@ -23,25 +24,25 @@ from detent.store.vectors.embeddings import STAGE, VectorsGone
 
 _LARGEST = 16_000_000
 _ROUNDS = 50
-"""How often a batch is begun anew because something that belongs to it changed hands at that moment."""
+"""Attempts per batch when something that belongs to it changes hands at that moment."""
 _LINE = 200
-"""Characters: what one statement carries at most, beside its last item, and what a link or a found item counts for."""
+"""Characters: the limit of one statement, apart from its last item, and the estimate for a link or a found item."""
 
 
 class Settled(StrEnum):
-    """What became of one outcome."""
+    """The result of one outcome."""
 
     APPLIED = "applied"
     ALREADY = "already"
-    """It had been applied before; the answer to the first call was lost on the way."""
+    """It was applied before; the answer to the first call was lost."""
     LOST = "lost"
     """The lease was lost; nothing was written."""
     REFUSED = "refused"
-    """What the handler returned cannot be taken; the item failed with that reason."""
+    """The handler's result is invalid; the item failed with that reason."""
 
 
 class Receipt(NamedTuple):
-    """What became of one item: whether its outcome was applied, its state now, and why if it was not."""
+    """The result for one item: whether its outcome was applied, its present state, and the reason if it was not."""
 
     item: Item
     status: Settled
@@ -55,14 +56,14 @@ class Receipt(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """An item that was moved: its state now, and its attempts as they are counted now."""
+    """A moved item: its present state, and its present count of attempts."""
 
     final: str
     counted: int
 
 
 class Applied(NamedTuple):
-    """What was moved: everything as it was asked, but for the items that are named; or only those."""
+    """The moves of a statement: everything as requested except the named items; or only the named items."""
 
     everything: bool
     named: Mapping[int, Moved]
@@ -73,7 +74,7 @@ class Applied(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How an item leaves work: the columns of `settle`'s input that most items of a batch share."""
+    """The way an item leaves work: the columns of `settle`'s input that most items of a batch share."""
 
     token: int
     state: str
@@ -101,8 +102,8 @@ class Settling:
         """Settle a batch in one transaction; in parts if it is large, and one by one if the database refuses
         something in it.
 
-        It refuses by any error that does not pass: those that do are raised as DatabaseAway or DatabaseBusy,
-        and are nobody's fault.
+        A refusal is any error that does not pass. Passing errors are raised as DatabaseAway or DatabaseBusy, and
+        are no item's fault.
         """
         if not verdicts:
             return []
@@ -123,7 +124,9 @@ class Settling:
             return await self._halves(verdicts)
         except VectorsGone as gone:
             return await self._settle_part([self._embedded_after_all(verdict, gone) for verdict in verdicts])
-        except UnknownName:  # a source that was removed meanwhile: who names it is refused, unless it is back
+        except (
+            UnknownName
+        ):  # a source that was removed meanwhile: an outcome that names it is refused, unless it is back
             await self._kinds.refresh()
             return await self._settle_part(verdicts)
         except ChangedHands as error:
@@ -134,7 +137,8 @@ class Settling:
             return await self._one_by_one(verdicts, error)
 
     async def _one_by_one(self, verdicts: Sequence[Verdict], error: Exception) -> list[Receipt]:
-        """Whatever an outcome carries is its item's trouble alone; but for a vector that somebody makes again."""
+        """Settle each outcome on its own, so that an invalid one fails only its own item; a vector that can be
+        made again fails none."""
         if isinstance(error, ModelRetired) and any(map(_renewable, verdicts)):
             return await self._settle_part([self._embedded_anew(verdict, error) for verdict in verdicts])
         if isinstance(error, DetentError) and not isinstance(error, (Unstorable, ModelRetired)):
@@ -152,13 +156,13 @@ class Settling:
         return [*await self._settle_part(verdicts[:middle]), *await self._settle_part(verdicts[middle:])]
 
     def _embedded_anew(self, verdict: Verdict, retired: ModelRetired) -> Verdict:
-        """Have an item embedded with the model that is used now."""
+        """Send an item back to be embedded with the current model."""
         if not _renewable(verdict):
             return verdict
         return released(verdict.item, self._kinds.lifecycles[verdict.item.lifecycle], str(retired).rstrip("."))
 
     def _embedded_after_all(self, verdict: Verdict, gone: VectorsGone) -> Verdict:
-        """Have an item embedded after all whose vector is gone."""
+        """Send an item whose vector is gone back to be embedded."""
         embedding = verdict.done.embedding if verdict.done is not None else None
         if embedding is None or embedding.vector is not None or embedding.hash not in gone.hashes:
             return verdict
@@ -166,7 +170,7 @@ class Settling:
         return released(verdict.item, lifecycle, "the vector that its text had is gone")
 
     async def _in_turn(self, verdicts: Sequence[Verdict]) -> list[Receipt]:
-        """Settle a batch in which an item comes more than once: the first of its verdicts, then the next."""
+        """Settle a batch in which an item occurs more than once: first all first verdicts, then the next."""
         receipts: dict[int, Receipt] = {}
         left = dict(enumerate(verdicts))
         while left:
@@ -178,7 +182,7 @@ class Settling:
         return [receipts[position] for position in range(len(verdicts))]
 
     async def _vet(self, verdict: Verdict) -> Verdict:
-        """Refuse an outcome that speaks of kinds of items which do not exist."""
+        """Refuse an outcome that names unknown kinds of items."""
         try:
             await self._graph.check(verdict.item, verdict.done or Done())
         except (UnknownName, IllegalMove) as error:
@@ -205,7 +209,7 @@ class Settling:
         return applied
 
     async def _move(self, connection: Connection, verdicts: Sequence[Verdict]) -> Applied:
-        """Move items out of work, and on within it where they stay."""
+        """Move items out of work; a step moves them within it."""
         ends = [verdict for verdict in verdicts if not verdict.stays]
         steps = [verdict for verdict in verdicts if verdict.stays]
         if not steps:
@@ -241,7 +245,7 @@ class Settling:
         }
 
     def _is_plain(self, verdicts: Sequence[Verdict]) -> bool:
-        """Whether nothing is written but the moves, so that one statement does it all."""
+        """True if nothing but the moves is written, so that one statement does it all."""
         return all(
             verdict.error is None
             and not _has_no_meaning(verdict)
@@ -263,7 +267,8 @@ class Settling:
         await self._graph.write(connection, done, family)
 
     def _parameters(self, verdicts: Sequence[Verdict]) -> dict[str, object]:
-        """Most verdicts of a batch are alike, so they are sent as a few ways to go, and who goes them."""
+        """Return the statement's parameters. Most verdicts of a batch are alike, so a few ways are sent, with the
+        items of each."""
         together: dict[tuple[object, ...], list[Verdict]] = {}
         for verdict in verdicts:
             together.setdefault(_shared(verdict), []).append(verdict)
@@ -312,7 +317,7 @@ def _applied(verdicts: Sequence[Verdict], rows: Sequence[Any]) -> Applied:
 
 
 def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
-    """The batch in parts that are small enough for one statement, each with an item at least."""
+    """Split the batch into parts small enough for one statement, each with at least one item."""
     parts: list[Sequence[Verdict]] = []
     start = size = 0
     for number, verdict in enumerate(verdicts):
@@ -324,7 +329,7 @@ def _parts(verdicts: Sequence[Verdict]) -> list[Sequence[Verdict]]:
 
 
 def _size(done: Product | None) -> int:
-    """About how many characters are written, of what may be large."""
+    """Estimate the number of characters written for the large values."""
     if done is None or not done.carries_data:
         return 0
     children, own = done.children or (), [done.node] if done.node else []
@@ -334,24 +339,24 @@ def _size(done: Product | None) -> int:
 
 
 def _may_be_too_much(busy: DatabaseBusy) -> bool:
-    """Whether fewer items may succeed where these did not: the time or the memory for a statement ran out."""
+    """True if fewer items may succeed where these did not: the time or the memory for a statement ran out."""
     cause = busy.__cause__
     return isinstance(cause, psycopg.Error) and cause.sqlstate in ("57014", "25P04", "53200")
 
 
 def _failed_before(item: Item) -> bool:
-    """Whether there may be a failure on record: not of an item that is tried for the first time, unless a worker
-    died of it or of its neighbours, or an attempt did not count."""
+    """True if a failure may be on record: not for a first attempt, unless a worker died of the item or its
+    neighbours, or an attempt did not count."""
     return item.attempt > 1 or item.alone or item.put_off
 
 
 def _has_no_meaning(verdict: Verdict) -> bool:
-    """Whether there is nothing to embed in the item's text: the vector of the one before must not stay."""
+    """True if the item's text has nothing to embed: the vector of the previous text must not stay."""
     return verdict.skipped and verdict.item.state == STAGE
 
 
 def _renewable(verdict: Verdict) -> bool:
-    """Whether it carries a vector that somebody makes again, with another model."""
+    """True if the verdict has a vector that can be made again, with another model."""
     return verdict.done is not None and verdict.done.embedding is not None and verdict.done.embedding.renewable
 
 
@@ -360,14 +365,14 @@ def _names_kinds(verdict: Verdict) -> bool:
 
 
 def _shared(verdict: Verdict) -> tuple[object, ...]:
-    """What two verdicts must have in common to go the same way."""
+    """Return the values that two verdicts must share to go the same way."""
     item, path, attempt, reason, delay, _, done, released, _, alone, _, _ = verdict
     content = done.content_hash if done is not None else None
     return item.token, item.lifecycle, item.state, item.attempt, path, attempt, reason, delay, content, released, alone
 
 
 async def _keep_failures(connection: Connection, moved: Sequence[tuple[Verdict, Moved]]) -> None:
-    """Keep why items failed, and forget it of those that succeeded, or whose content is another now."""
+    """Record the failures of items, and remove those of items that succeeded, or whose content changed."""
     errors = [
         (verdict.item, verdict.error)
         for verdict, now in moved
@@ -392,12 +397,12 @@ async def _keep_failures(connection: Connection, moved: Sequence[tuple[Verdict, 
 
 
 def _succeeded(verdict: Verdict) -> bool:
-    """Whether the stage, or a step of it, succeeded."""
+    """True if the stage, or a step of it, succeeded."""
     return verdict.error is None and not verdict.released
 
 
 def _began_anew(verdict: Verdict, now: Moved) -> bool:
-    """Whether the attempts are counted otherwise than the verdict says: the content has changed."""
+    """True if the attempts are counted otherwise than the verdict says: the content changed."""
     return now.counted != verdict.attempt
 
 

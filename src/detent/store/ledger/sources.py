@@ -1,4 +1,4 @@
-"""Sources as the database knows them: listed, configured, paused and let go on, and the languages of their texts."""
+"""Sources in the database: listing, configuring, pausing and resuming them, and the languages of their texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from detent.store.ledger.kinds import LOCK, refuse_removed, unknown
 from detent.store.values import check_key
 
 IMPORTED = "imported"
-"""The type of a source that came from a file: nothing is done for it but to embed what waits for that."""
+"""The type of a source that came from a file: its only work is embedding."""
 
 _ADDRESS = "api"
 
@@ -24,7 +24,7 @@ Change = Callable[[Mapping[str, Any] | None], Mapping[str, Any]]
 
 
 class Origin(NamedTuple):
-    """A source, since when it is there, and since when it is paused, if it is."""
+    """A source, the time it was added, and the time it was paused, if it is."""
 
     name: str
     added_at: datetime
@@ -32,7 +32,7 @@ class Origin(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """A source of one of Detent's own types, and its settings."""
+    """A source of a registered type, and its settings."""
 
     name: str
     type: str
@@ -40,7 +40,7 @@ class Configured(NamedTuple):
 
     @property
     def shown(self) -> dict[str, Any]:
-        """Its settings as they may be shown: without the password in an address."""
+        """Return its settings for display, without the password in an address."""
         return {
             name: masked(value) if name == _ADDRESS and isinstance(value, str) else value
             for name, value in self.settings.items()
@@ -52,16 +52,16 @@ class Sources:
         self._database = database
 
     async def all(self) -> list[Origin]:
-        """The sources, by name."""
+        """Return the sources, by name."""
         return [Origin(*row) for row in await self._database.fetch("sources")]
 
     async def configure(self, source: str, type_: str, settings: Mapping[str, Any]) -> None:
-        """Keep what a source of one of Detent's own types is to do, in place of what was kept."""
+        """Store the settings of a source of a registered type, replacing earlier ones."""
         await self.reconfigure(source, type_, lambda _: settings)
 
     async def reconfigure(self, source: str, type_: str, change: Change) -> Mapping[str, Any]:
-        """Keep what `change` makes of the settings of a source, None if there are none; returns them. Two who change
-        the same do it one after the other."""
+        """Replace the settings of a source by the result of `change`, which gets None if there are none; return
+        them. Concurrent changes are applied one after the other."""
         check_key("the source's name", source)
         async with self._database.transaction() as connection:
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
@@ -71,34 +71,34 @@ class Sources:
             parameters = {"name": source, "type": type_, "settings": Jsonb(dict(settings))}
             if not await fetch(connection, "configure_source", parameters):
                 raise SourceConflict(
-                    f"There is a source {source!r} already, and it is none of the type {type_!r}. Choose another name, "
+                    f"There is a source {source!r} already, and its type is not {type_!r}. Choose another name, "
                     f"or remove it first: {shlex.join(['detent', 'remove', source])}"
                 )
         return settings
 
     async def configured(self) -> list[Configured]:
-        """The sources of Detent's own types, by name."""
+        """Return the sources of registered types, by name."""
         return [Configured(*row) for row in await self._database.fetch("configured_sources")]
 
     async def find(self, source: str) -> Configured | None:
-        """One of them, also while it is being removed."""
+        """Return one source of a registered type, also while it is being removed."""
         rows = await self._database.fetch("configured_source", {"name": source})
         return Configured(*rows[0]) if rows else None
 
     async def pause(self, source: str) -> None:
-        """Let nothing more of this source be claimed."""
+        """Pause a source: none of its items are claimed."""
         await self._set("pause", source)
 
     async def resume(self, source: str) -> None:
-        """Let this source be worked on again; one that is being removed stays as it is."""
+        """Resume a paused source, unless it is being removed."""
         async with self._database.connection() as connection:
             await refuse_removed(connection, source)
         await self._set("resume", source)
 
     async def set_language(self, source: str, language: str) -> int:
-        """Say what language a source's texts are in; returns how many have to be indexed anew because of that.
+        """Set the language of a source's texts; return the number of texts to be indexed again.
 
-        It happens at once or not at all. Until they are indexed, texts are searched as fresh ones are.
+        The change is atomic. Until they are indexed, the texts are searched like new ones.
         """
         if await self._language(source) == language:
             return 0
@@ -112,11 +112,11 @@ class Sources:
         return int(rows[0].count)
 
     async def languages(self) -> list[str]:
-        """The languages that the server has rules for."""
+        """Return the languages that the server supports."""
         return [row.name for row in await self._database.fetch("languages")]
 
     async def require_language(self, language: str) -> None:
-        """A language that the server has no rules for is an error."""
+        """Raise UnknownName for a language that the server does not support."""
         known = await self.languages()
         if language not in known:
             raise unknown("language", language, known)

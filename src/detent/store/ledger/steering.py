@@ -1,7 +1,7 @@
-"""Steering: what a program needs that drives items through their lifecycle by hand, to states that it names.
+"""Steering: moves to named states, for a program that drives items through their lifecycle by hand.
 
-Nothing here bends the rules: an item at rest is moved by whoever holds its place, and one under way by whoever
-shows its token. A state that means work under way is entered by taking the item under a lease, like any claim.
+The rules are the same: moving an item at rest takes its place, moving one under way takes its token. A working
+state is entered by taking the item under a lease, like any claim.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _AT_ONCE = 1000
 
 
 class Remark(NamedTuple):
-    """What is said of an item beside the state it goes to."""
+    """Data about an item beside the state it goes to."""
 
     content_hash: str | None = None
     error_kind: str | None = None
@@ -35,7 +35,7 @@ class Remark(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What is kept of an item beside its state. `retried` counts the failed attempts of its earlier rounds."""
+    """Data about an item beside its state. `retried` counts the failed attempts of its earlier rounds."""
 
     retried: int
     embedding: Embedding
@@ -55,7 +55,7 @@ class Steering:
         self._settling = settling
 
     async def find(self, names: Iterable[tuple[Kind, str]]) -> list[Any]:
-        """The items of these kinds that have these keys."""
+        """Return the items with these kinds and keys."""
         wanted = [(kind.id, key) for kind, key in names]
         for _, key in wanted:
             check_key("a key", key)
@@ -65,8 +65,10 @@ class Steering:
     async def take(
         self, remarks: Mapping[int, Remark], stage: Stage, *, owner: str, lease_seconds: float
     ) -> list[Item]:
-        """Take these items, where they wait for the stage, under one lease per kind; returns those taken. What is held
-        back is taken if there is room for it."""
+        """Take these items, if they wait for the stage, under one lease per kind; return those taken.
+
+        A held-back item is taken if there is room for it.
+        """
         _check(remarks.values())
         taken, held_back = await self._take(remarks, stage, owner, timedelta(seconds=lease_seconds))
         if not held_back:
@@ -78,7 +80,7 @@ class Steering:
     async def _take(
         self, remarks: Mapping[int, Remark], stage: Stage, owner: str, duration: timedelta
     ) -> tuple[list[Item], list[int]]:
-        """Take these items; returns those taken, and the numbers of those that are held back."""
+        """Take these items; return those taken, and the numbers of those that are held back."""
         taken: list[Item] = []
         held_back: list[int] = []
 
@@ -123,9 +125,9 @@ class Steering:
     async def send(
         self, remarks: Mapping[int, Remark], state: str, to: str, *, owner: str, reason: str | None = None
     ) -> list[int]:
-        """Move items that rest in one state to another; returns those moved.
+        """Move items from one resting state to another; return those moved.
 
-        Their attempts are counted anew. Those of items that had failed are carried over to `retried`.
+        Their attempts are reset. Those of failed items are carried over to `retried`.
         """
         _check(remarks.values())
 
@@ -145,8 +147,11 @@ class Steering:
         return await self._items.hold_each(remarks, send)
 
     async def refer(self, kind: Kind, key: str, type_: str, targets: Sequence[str]) -> None:
-        """Let an item refer to others of its kind, beside what it refers to already, whatever its state; nothing if
-        there is no such item. Whoever works on it and says what it refers to has the last word."""
+        """Add references from an item to others of its kind, whatever its state; does nothing if the item does not
+        exist.
+
+        A worker that writes the item's references later replaces them.
+        """
         for target in targets:
             check_key("a key", target)
 
@@ -161,7 +166,7 @@ class Steering:
     async def retry(
         self, kinds: Sequence[Kind], state: str, to: str, *, owner: str, error_kind: str | None, below: int
     ) -> int:
-        """Send failed items round again that have fewer than `below` failed attempts; returns how many."""
+        """Retry failed items with fewer than `below` failed attempts; return their number."""
         count = 0
         wanted = {"kinds": [kind.id for kind in kinds], "state": state, "error_kind": error_kind, "below": below}
         while True:
@@ -172,15 +177,15 @@ class Steering:
                 return count
 
     async def heard(self, tokens: Iterable[int]) -> dict[int, datetime]:
-        """When the holders of these leases were last heard of; leases that are lost are not returned."""
+        """Return the time of the last heartbeat of each of these leases' holders; lost leases are left out."""
         rows = await self._database.fetch("heard", {"tokens": list(tokens)})
         return {row.token: row.at for row in rows}
 
     async def reclaim(
         self, kinds: Sequence[Kind], *, owner: str, silent_seconds: float | None = None, alone: bool = True
     ) -> dict[int, str]:
-        """Take the items of these kinds from holders that have been silent for so long, or for as long as
-        their lease was to last; returns where each item went."""
+        """Take back the items of these kinds from holders silent for this long, or beyond the duration of their
+        lease; return each item's new state."""
         went: dict[int, str] = {}
         wanted = {"kinds": [kind.id for kind in kinds], "seconds": silent_seconds, "limit": _AT_ONCE}
         while True:
@@ -192,7 +197,7 @@ class Steering:
                 return went
 
     async def progress(self, ids: Sequence[int]) -> dict[int, Progress]:
-        """What is kept of these items beside their state."""
+        """Return the data about these items beside their state."""
         wanted = {"ids": list(ids)}
         arrivals: dict[int, dict[str, datetime]] = {}
         for row in await self._database.fetch("arrivals", wanted):
@@ -210,7 +215,7 @@ def _check(remarks: Iterable[Remark]) -> None:
         check_text("the content hash", remark.content_hash)
         check_text("the kind of error", remark.error_kind)
         for said in (remark.embedding or Embedding())[:3]:
-            check_text("what is said of the embedding", said)
+            check_text("the data about the embedding", said)
 
 
 async def _note(connection: Connection, ids: Sequence[int], remarks: Mapping[int, Remark]) -> None:

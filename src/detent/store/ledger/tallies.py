@@ -1,4 +1,4 @@
-"""Counts per source, label and state: kept by every move, never by scanning; checked and mended on demand."""
+"""Counts per source, label and state: updated by every move, never by scanning; checked and repaired on demand."""
 
 from __future__ import annotations
 
@@ -31,32 +31,33 @@ class Tallies:
         self._kinds = kinds
 
     async def count(self) -> list[Tally]:
-        """How many items there are of each kind in each state, in the lifecycle's order of states."""
+        """Count the items of each kind in each state, in the lifecycle's order of states."""
         rows = await self._database.fetch("count")
         counted = [(await self._kinds.by_id(row.kind_id), row.state, row.count) for row in rows]
         counted.sort(key=lambda line: (line[0].source, line[0].label, _order(line[0], line[1])))
         return [Tally(kind.source, kind.label, kind.lifecycle.name, state, count) for kind, state, count in counted]
 
     async def fold(self) -> None:
-        """Add the tally's rows up, if they are many. A duty of workers, harmless at any time."""
+        """Add up the tally's rows, if there are many. A duty of workers, harmless at any time."""
         await self._database.fetch("fold", {"lock": LOCK, "many": MANY})
 
     async def later(self, places: list[tuple[Kind, str]]) -> tuple[int, datetime | None, float | None]:
-        """How many items wait for a later time in these states, when the first of them is due, and in how many seconds
-        that is."""
+        """Return the number of items in these states that wait for a later time, the time when the first is due,
+        and the seconds until then."""
         parameters = {"kinds": [kind.id for kind, _ in places], "states": [state for _, state in places]}
         rows = await self._database.fetch("next_wake", parameters)
         return rows[0].count, rows[0].first, rows[0].seconds
 
     async def reasons(self, places: list[tuple[Kind, str]]) -> list[str]:
-        """Why items wait for a later time in these states: what was wrong with the first to come in each."""
+        """Return the reasons why items wait for a later time in these states: the failure of the first one due in
+        each."""
         parameters = {"kinds": [kind.id for kind, _ in places], "states": [state for _, state in places]}
         return [row.message for row in await self._database.fetch("reasons_to_wait", parameters)]
 
     async def check(self) -> list[str]:
-        """What is wrong with counts, places and leases, a sentence each; nothing in a sound database.
+        """Return what is wrong with counts, places and leases, a sentence each; nothing in a sound database.
 
-        This scans all items, as they are at one moment; nobody waits for it.
+        This scans all items, as of one moment, and blocks nobody.
         """
         async with self._database.connection() as connection, connection.transaction():
             await fetch(connection, "one_moment")
@@ -74,7 +75,7 @@ class Tallies:
         ]
 
     async def _stranded(self) -> list[str]:
-        """Items in states that their lifecycle no longer has: an older program put them there."""
+        """Return a sentence on items in states that their lifecycle no longer has: an older program put them there."""
         await self._kinds.refresh()
         return [
             f"{line.count} items of {line.source}/{line.label} are {line.state}, a state that the lifecycle "
@@ -84,7 +85,7 @@ class Tallies:
         ]
 
     async def repair(self) -> None:
-        """Correct the counts, and put items that were lost back where they can go on. Nobody waits for it."""
+        """Correct the counts, and put lost items back where they can go on. Blocks nobody."""
         kinds = await self._kinds.select()
         async with self._database.connection() as connection, connection.transaction():
             await fetch(connection, "one_moment")
@@ -102,7 +103,7 @@ async def _allow_scans(connection: Connection) -> None:
 
 
 def _resting(kinds: Sequence[Kind]) -> dict[str, object]:
-    """The states of each kind in which nobody has the item."""
+    """Return the states of each kind in which no worker has the item."""
     pairs = [
         (kind.id, state) for kind in kinds for state in kind.lifecycle.states if state not in kind.lifecycle.working
     ]
@@ -110,7 +111,7 @@ def _resting(kinds: Sequence[Kind]) -> dict[str, object]:
 
 
 def _working(kinds: Sequence[Kind]) -> dict[str, object]:
-    """The states of each kind in which a worker has the item, and the ways out of them."""
+    """Return the states of each kind in which a worker has the item, and the ways out of them."""
     lines = [(kind.id, state, kind.lifecycle) for kind in kinds for state in sorted(kind.lifecycle.working)]
     ways = [ways_out(lifecycle, state) for _, state, lifecycle in lines]
     columns = {f"{name}s": [getattr(way, name) for way in ways] for name in WaysOut._fields}

@@ -1,4 +1,4 @@
-"""From an outcome to a verdict: which way the item goes, decided before anything is written."""
+"""From an outcome to a verdict: the way the item goes, decided before anything is written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from detent.store.values import check_outcome, printable
 
 
 class Error(NamedTuple):
-    """What is kept on the item about its failure."""
+    """The failure recorded on the item."""
 
     kind: str
     trouble: str
@@ -21,11 +21,11 @@ class Error(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One line of settling: the item, its way, and what is written with it.
+    """One line of settling: the item, its way, and the data written with it.
 
-    `refused` says why an outcome could not be taken as it was; the item then fails with that reason. `alone`:
-    the next attempt is made with nothing beside the item. `skipped`: there is nothing to do for it. `stays`: it was
-    a step, and the item stays under its lease, with its attempts counted anew.
+    `refused` says why an outcome was invalid; the item then fails with that reason. `alone`: the next attempt runs
+    with nothing beside the item. `skipped`: there is nothing to do for it. `stays`: it was a step, and the item
+    stays under its lease, with its attempts reset.
     """
 
     item: Item
@@ -45,7 +45,8 @@ class Verdict(NamedTuple):
 def judge(
     item: Item, outcome: Outcome | Step, lifecycle: Lifecycle, policy: RetryPolicy, jitter: Callable[[], float]
 ) -> Verdict:
-    """The verdict on an outcome. One that cannot be stored, or asks for an illegal move, fails its item."""
+    """Return the verdict on an outcome. An outcome that cannot be stored, or asks for an illegal move, fails its
+    item."""
     try:
         if outcome is NOTHING:
             return Verdict(item, lifecycle.path(item.state, Event.DONE, item=item), 0)
@@ -53,7 +54,7 @@ def judge(
         return _verdict(item, outcome, lifecycle, policy, jitter)
     except (Unstorable, IllegalMove) as error:
         return refused(item, lifecycle, str(error).rstrip("."))
-    except Exception as error:  # what a handler returns may be of any make, and is its item's trouble alone
+    except Exception as error:  # a handler may return any object, and that is its item's trouble alone
         return refused(item, lifecycle, f"looking at it raised {type(error).__name__}")
 
 
@@ -101,7 +102,7 @@ def _writes(done: Product) -> bool:
 
 
 def released(item: Item, lifecycle: Lifecycle, reason: str, delay_seconds: float | None = None) -> Verdict:
-    """The item is given back untried: the attempt does not count."""
+    """Return the verdict that gives the item back untried: the attempt does not count."""
     path = lifecycle.path(item.state, Event.BACK, item=item)
     attempt = max(0, item.attempt - 1)
     return Verdict(item, path, attempt, printable(reason), delay_seconds, released=True, alone=item.alone)
@@ -114,7 +115,7 @@ def failed(item: Item, lifecycle: Lifecycle, trouble: Trouble, reason: str, to: 
 
 
 def refused(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
-    """The item fails because what its handler returned cannot be taken."""
+    """Return the verdict that fails the item because its handler's result is invalid."""
     reason = printable(reason)
     line = failed(item, lifecycle, Trouble.UNSTORABLE, f"The result could not be stored: {reason}.")
     return Verdict(line.item, line.path, line.attempt, line.reason, error=line.error, refused=reason)
@@ -122,13 +123,14 @@ def refused(item: Item, lifecycle: Lifecycle, reason: str) -> Verdict:
 
 def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, jitter: float) -> Verdict:
     attempt, trouble = item.attempt, retry.trouble
-    if retry.alone and not item.alone:  # it may be a neighbour's fault: it is not the last attempt, whatever it was
+    if retry.alone and not item.alone:  # a neighbour may be at fault: it is not the last attempt, whatever the count
         attempt = min(attempt, policy.max_attempts - 1)
         trouble = trouble if trouble.transient else Trouble.UNKNOWN
     decision = decide(trouble, attempt, policy, retry_after=retry.retry_after, jitter=jitter)
-    if retry.blameless:  # whatever it is, it may have passed when the item is tried again
+    if retry.blameless:  # whatever the trouble is, it may have passed by the next attempt
         attempt, patient = max(0, attempt - 1), replace(policy, max_attempts=2)
-        # What was asked for together may be so again: it all comes back at the same moment.
+        # Without jitter, items requested together all come back at the same moment, and can be requested together
+        # again.
         decision = decide(Trouble.UNKNOWN, 1, patient, retry_after=retry.retry_after)
     match decision:
         case GiveUp(why):
@@ -137,5 +139,5 @@ def _retry(item: Item, retry: Retry, lifecycle: Lifecycle, policy: RetryPolicy, 
             path = lifecycle.path(item.state, Event.BACK, item=item)
             kind = lifecycle.failure_kind(item.state, retry.trouble.value)
             error = Error(kind, retry.trouble.value, printable(retry.reason))
-            # No delay is no date: the item waits among those that never failed, in their order.
+            # Without a delay there is no date: the item waits among those that never failed, in their order.
             return Verdict(item, path, attempt, error.message, delay or None, error, alone=retry.alone)
