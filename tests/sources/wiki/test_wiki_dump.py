@@ -249,7 +249,7 @@ def test_while_parts_of_another_day_are_there_nothing_is_read(tmp_path: Path, ca
     assert len(dump.standing(["Page 1", "Page 2"])) == 2
     newer = tmp_path / f"owlwiki-{later}-pages-articles1.xml"
     newer.write_bytes(dumps.xml([DumpedPage("Page 1", "It is new.")]))
-    with pytest.raises(DumpMissing, match=f"owlwiki of several days: 20260101, {later}. Leave those of one"):
+    with pytest.raises(DumpMissing, match=f"owlwiki of several days: 20260101, {later}. Keep the files of one day"):
         dump.standing(["Page 1", "Page 2"])
     newer.unlink()
     assert [page.text for page in dump.pages()] == ["It is old."] * 2

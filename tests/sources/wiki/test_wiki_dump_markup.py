@@ -140,7 +140,7 @@ def test_a_deleted_text_is_told() -> None:
 
 def test_a_dump_without_texts_says_so_of_each_page() -> None:
     page = _page("<revision><id>2</id><text bytes='800' id='77' /></revision>")
-    assert page.lack == Absent("The dump tells of 'Owl', and does not have its text.")
+    assert page.lack == Absent("The dump lists 'Owl', but does not have its text.")
 
 
 def test_only_what_is_the_revisions_own_is_taken_for_it() -> None:

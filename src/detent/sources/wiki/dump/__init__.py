@@ -1,10 +1,10 @@
-"""Dumps: the files that a MediaWiki writes of all its pages, and that Wikipedia publishes.
+"""Dumps: the files to which MediaWiki exports all its pages, and which Wikipedia publishes.
 
-A `Dump` is one file or a folder of `parts`. Each is packed in some way, which `unpacking` undoes piece by piece, and is
-XML, of which `markup` makes pages. To find a page without reading those before it, a part takes one of two `forms`, and
-has a `catalogue` of titles and places, which is made once and kept; so are the `standings` of all pages, where many are
-asked for. Nothing here holds more of a dump than a few streams of it, whatever its size; and of what is damaged, that
-which stands before the damage is told.
+A `Dump` is one file or a folder of `parts`. Each file is compressed in some way, which `unpacking` undoes piece by
+piece, and is XML, which `markup` turns into pages. To find a page without reading those before it, a part takes
+one of two `forms`, and has a `catalogue` of titles and places, which is built once and kept; so are the
+`standings` of all pages, if many are requested. Nothing here holds more of a dump than a few streams, whatever its
+size; and of a damaged file, the part before the damage is read.
 """
 
 from detent.sources.wiki.dump.damage import (

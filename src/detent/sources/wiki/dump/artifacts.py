@@ -1,7 +1,7 @@
-"""What is made once and kept: a file that is there wholly or not at all, whoever is killed while making it.
+"""Files that are made once and kept: a file exists completely or not at all, even if its maker is killed.
 
-Of many who need it, one makes it, and the others wait. That is held together by locks, which end with their holders. On
-a file system that has none, each makes its own, and the last one is kept.
+If several processes need it, one makes it, and the others wait. Locks ensure that, and end with their holders. On
+a file system without locks, each process makes its own, and the last one is kept.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MADE = re.compile(r"(.+?)-[0-9]+-[0-9]+(?:-[0-9]+-[0-9]+)*\.(?:xml|standings|[a
 
 
 def name(kind: str, path: Path, *others: Path) -> str:
-    """What is made of a file, with the help of others, is called. When one of them changes, it has another name."""
+    """Return the name of a file derived from a file and some others. When one of them changes, the name changes."""
     return "-".join([_beginning(path), *map(stamp, others)]) + f".{kind}"
 
 
 def tidy(cache: Path, dropped: Iterable[Path], others: Iterable[Path]) -> None:
-    """Remove what was made of some files, but not of these others as they are now; of one that is away, nobody knows
-    how it is. What is being made stays, and what is left of those who were killed goes."""
+    """Remove the files derived from some files, but not those derived from the present versions of others; if one
+    of those is missing, its files stay. Files in the making stay, and remains of killed makers are removed."""
     mine = {_shortened(path) for path in dropped}
     kept = tuple(_beginning(path) if path.is_file() else f"{_shortened(path)}-" for path in others)
     for each in cache.iterdir() if cache.is_dir() else ():
@@ -47,19 +47,19 @@ def _shortened(path: Path) -> str:
 
 
 def stamp(path: Path) -> str:
-    """What tells a file from one that takes its place."""
+    """Return a stamp that tells a file from one that replaces it."""
     found = path.stat()
     return f"{found.st_size}-{found.st_mtime_ns}"
 
 
 @contextmanager
 def alone(target: Path, source: Path) -> Iterator[None]:
-    """Nobody else is here for the same target. Who comes in looks whether another one has made it."""
+    """Hold a target exclusively. The new holder checks whether another process has made it."""
     path = target.with_name(f"{target.name}{_LOCK}")
     while True:
         with _opened(path, source) as file:
             if _locked(file, fcntl.LOCK_EX) and not _is_at(path, file):
-                continue  # it was removed by the one who had it
+                continue  # its last holder removed it
             try:
                 yield
             finally:
@@ -70,14 +70,15 @@ def alone(target: Path, source: Path) -> Iterator[None]:
 
 @contextmanager
 def made(target: Path, source: Path) -> Iterator[Path]:
-    """A file to write, which takes the target's name when all has gone well. Two who make the same do not meet."""
+    """Open a file for writing; it gets the target's name on success. Concurrent makers of one target write to
+    different files."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         half, lock = _begun(target)
         try:
             yield half
-            os.fsync(lock)  # a power cut must not leave an empty file under the name of a whole one
+            os.fsync(lock)  # a power cut must not leave an empty file under the target's name
             half.replace(target)
         finally:
             with suppress(FileNotFoundError):
@@ -88,8 +89,8 @@ def made(target: Path, source: Path) -> Iterator[Path]:
 
 
 def _begun(target: Path) -> tuple[Path, int]:
-    """A new file, held by a lock for as long as its maker lives. One that was swept away before it was locked is made
-    again."""
+    """Create a new file, locked for as long as its maker lives. A file that was swept before it was locked is
+    created again."""
     while True:
         descriptor, written = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.", suffix=_HALF)
         with suppress(BlockingIOError):
@@ -100,7 +101,7 @@ def _begun(target: Path) -> tuple[Path, int]:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what those have left who were killed while they made the same. A file that is locked is being made."""
+    """Remove the remains of killed makers of the same target. A locked file is in the making."""
     for half in target.parent.iterdir():
         if half.name.startswith(f"{target.name}.") and half.name.endswith(_HALF):
             _remove_unlocked(half)
@@ -121,7 +122,7 @@ def _opened(path: Path, source: Path) -> BinaryIO:
 
 
 def _locked(file: BinaryIO | int, operation: int) -> bool:
-    """Whether a file is locked from now on, which it is not where the file system has no locks."""
+    """Lock a file; return False if that fails, as on file systems without locks."""
     try:
         fcntl.flock(file, operation)
     except BlockingIOError:

@@ -1,7 +1,8 @@
-"""Where each page of a file stands: a table that is made once, and of which no more is read than a look-up needs.
+"""The place of each page of a file: a table that is built once, and of which a look-up reads no more than it
+needs.
 
-It holds no titles but 64 bits of a digest of each, in order, and the places beside them: 16 bytes for a page. Two
-titles may have the same digest, so that a page is only known to be the right one when it has been read.
+It has no titles, but a 64-bit digest of each, in order, with the places beside them: 16 bytes per page. Two titles
+may have the same digest, so a page is only certain once it has been read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from detent.sources.wiki.dump import artifacts
 
 MOST_PLACES = 8
-"""How many pages of the same digest are looked at. They are more than one by accident, or where a title is repeated."""
+"""Number of pages with the same digest that are read. There are several by accident, or if a title is repeated."""
 
 _RUN = 1_000_000
 _DIGITS = "<u8"
@@ -28,12 +29,12 @@ Pages = tuple[Sequence[bytes], Sequence[int]]
 
 
 def digests(titles: Iterable[bytes]) -> Numbers:
-    """Of each title, in UTF-8, a number that stands for it."""
+    """Return the digest of each title, given in UTF-8."""
     return np.frombuffer(b"".join([blake2b(title, digest_size=8).digest() for title in titles]), _DIGITS)
 
 
 def encoded(title: str) -> bytes:
-    """A title as it is written in an index, if it is one that can be written."""
+    """Return a title in the encoding of an index; titles that cannot be encoded have none."""
     return title.encode(errors="surrogatepass")
 
 
@@ -47,7 +48,7 @@ class Catalogue:
         return len(self._digests)
 
     def places(self, titles: Sequence[str]) -> list[list[int]]:
-        """Where each of the titles may stand: nowhere, at one place, or by accident at more than one."""
+        """Return the possible places of each title: none, one, or by accident several."""
         sought = digests(map(encoded, titles))
         first = np.searchsorted(self._digests, sought, "left")
         last = np.searchsorted(self._digests, sought, "right")
@@ -55,13 +56,14 @@ class Catalogue:
         return [self._places[start:end].tolist() for start, end in zip(first, ends, strict=True)]
 
     def every_place(self) -> list[int]:
-        """All places in their order, each once."""
+        """Return all places in order, each once."""
         found: list[int] = np.unique(self._places).tolist()
         return found
 
 
 def kept(path: Path, source: Path, pages: Callable[[], Iterable[Pages]]) -> Catalogue:
-    """The table that is kept in a file. If there is none, it is made of these pages, by one of those who need it."""
+    """Return the table kept in a file. If there is none, one of the processes that need it builds it from these
+    pages."""
     found = load(path)
     if found is not None:
         return found
@@ -71,7 +73,7 @@ def kept(path: Path, source: Path, pages: Callable[[], Iterable[Pages]]) -> Cata
 
 
 def load(path: Path) -> Catalogue | None:
-    """The table that is kept in a file; None if there is none, or something else."""
+    """Return the table kept in a file; None if there is no valid one."""
     try:
         table = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -80,11 +82,11 @@ def load(path: Path) -> Catalogue | None:
 
 
 def make(path: Path, source: Path, pages: Iterable[Pages]) -> Catalogue:
-    """The table of these pages, kept in a file from now on."""
+    """Build the table of these pages, and keep it in a file."""
     runs = list(_runs(pages))
     count = sum(run.shape[1] for run in runs)
     with artifacts.made(path, source) as half, half.open("wb") as file:
-        # not through a memory map: there, a full disk would end the process
+        # not through a memory map: with one, a full disk would end the process
         np.lib.format.write_array_header_1_0(file, {"descr": _DIGITS, "fortran_order": False, "shape": (2, count)})
         start, done = file.tell(), 0
         for digests, places in _merged(runs):
@@ -97,7 +99,7 @@ def make(path: Path, source: Path, pages: Iterable[Pages]) -> Catalogue:
 
 
 def _runs(pages: Iterable[Pages]) -> Iterator[Numbers]:
-    """The pages by their digests, about a million at a time."""
+    """Yield the pages sorted by their digests, about a million at a time."""
     tables, count = [np.empty((2, 0), _DIGITS)], 0
     for titles, places in pages:
         tables.append(np.stack([digests(titles), np.array(places, _DIGITS)]))
@@ -110,7 +112,7 @@ def _runs(pages: Iterable[Pages]) -> Iterator[Numbers]:
 
 
 def _merged(runs: Sequence[Numbers]) -> Iterator[Numbers]:
-    """All runs as one, in parts of about the length of a run."""
+    """Merge all runs into one, in portions of about the length of a run."""
     parts = len(runs)
     bounds = [2**64 * part // parts for part in range(1, parts)]
     cuts = [[0, *np.searchsorted(run[0], np.array(bounds, _DIGITS)), run.shape[1]] for run in runs]

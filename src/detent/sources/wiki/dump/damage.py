@@ -1,4 +1,4 @@
-"""What can be wrong with the files of a dump. Each message says which file, where, and what to do about it."""
+"""Faults in the files of a dump. Each message says which file, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _AGAIN = "Download it again, and compare its checksum with the one beside it."
 
 
 class DumpUnreadable(DetentError):
-    """A dump cannot be read, or not further than it was. What was read before is good."""
+    """A dump cannot be read, or not beyond some point. Everything read before that is good."""
 
 
 class DumpMissing(DumpUnreadable):
-    """There is no dump where one was said to be. Correct the path."""
+    """There is no dump at the given path. Correct the path."""
 
     def __init__(self, path: object, reason: str = "") -> None:
         super().__init__(reason or f"There is no dump {path}. Correct the path, or download it.")
@@ -26,7 +26,7 @@ class DumpDamaged(DumpUnreadable):
 
 
 class NoDump(DumpUnreadable):
-    """A file was said to be a dump, and begins as none does. Name the dump."""
+    """The given file is not a dump: its beginning is wrong. Name the dump."""
 
     def __init__(self, file: object, beginning: str) -> None:
         super().__init__(
@@ -36,7 +36,8 @@ class NoDump(DumpUnreadable):
 
 
 class DumpRefused(DumpUnreadable):
-    """A file of a dump holds what no MediaWiki writes and what may do harm. Find out where it comes from."""
+    """A file of a dump contains something that MediaWiki never writes and that may do harm. Find out where it
+    comes from."""
 
     def __init__(self, file: object, place: str, reason: str) -> None:
         super().__init__(
@@ -46,20 +47,20 @@ class DumpRefused(DumpUnreadable):
 
 
 class IndexMismatched(DumpUnreadable):
-    """The index of a multistream dump tells of other places than the file has. Take the one that belongs to it."""
+    """The index of a multistream dump names other places than the file has. Use the index that belongs to the dump."""
 
     def __init__(self, index: object, file: object, reason: str) -> None:
         super().__init__(
             f"The index {index} does not belong to the dump {file}: {reason.rstrip('.')}. Download both again, of the "
-            "same day and both to their end; or put the index away: without it, places are looked up in the dump."
+            "same day and complete; or move the index away: without it, places are looked up in the dump."
         )
 
 
 class CacheUnwritable(DumpUnreadable):
-    """What is made of a dump once, to find pages in it, cannot be kept. Make room, or name another folder."""
+    """A derived file for finding pages in the dump cannot be written. Free some space, or name another folder."""
 
     def __init__(self, folder: object, file: object, reason: object) -> None:
         super().__init__(
-            f"What is needed to find pages in the dump {file} cannot be written to {folder}: {reason}. "
-            "Make room there, or name another folder."
+            f"The files for finding pages in the dump {file} cannot be written to {folder}: {reason}. "
+            "Free some space there, or name another folder."
         )

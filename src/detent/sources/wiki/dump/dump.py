@@ -17,19 +17,19 @@ from detent.sources.wiki.pages import Absent, Answer
 from detent.wikitext.site import Site
 
 Stamps = dict[Path, str]
-"""The files of a dump with their indexes, and what is another one when one of them is."""
+"""The files of a dump with their indexes, and their stamps, which change when the files do."""
 
 Look = Callable[[DumpFile, Collection[str]], dict[str, Dumped | Absent]]
 
 
 class Dump:
-    """The pages of a wiki in the files that it was dumped to.
+    """The pages of a wiki in the files of its dump.
 
-    `path` is a file as MediaWiki writes it, plain or packed as gz or bz2, or a folder of such parts. `index` is that of
-    a multistream, which is found by itself where it lies beside it. `cache` is a folder for what is made once, when
-    titles are looked for first: 16 bytes for each page; and of a file that is packed and no multistream, what it is
-    unpacked, which is four to eight times as much. It may be emptied at any time. The files may be replaced at any
-    time, too: each question is answered by those that are there.
+    `path` is a file as MediaWiki writes it, plain or compressed as gz or bz2, or a folder of such parts. `index`
+    is the index of a multistream dump, which is found automatically beside it. `cache` is a folder for derived
+    files that the first search for titles builds: 16 bytes per page; and for a compressed file that is no
+    multistream, its uncompressed text, which is four to eight times as large. The cache may be emptied at any
+    time. The dump's files may be replaced at any time, too: each question is answered from the present ones.
     """
 
     def __init__(self, path: Path, cache: Path, index: Path | None = None) -> None:
@@ -37,44 +37,50 @@ class Dump:
         self._last: _Opened | None = None
 
     def site(self) -> Site:
-        """How the wiki spells titles. A dump tells neither of other names of namespaces nor of other wikis."""
+        """The wiki's rules for titles. A dump contains neither alternative names of namespaces nor other wikis."""
         return self._opened().site
 
     def database(self) -> str:
-        """The name that the wiki has for itself, such as `enwiki`; "" if the dump does not tell."""
+        """The wiki's own name, such as `enwiki`; "" if the dump does not contain it."""
         return self._opened().one_wiki()[0].info.database
 
     def titles(self) -> Iterator[Listed]:
-        """All pages in the order of the dump. Where there is an index, nothing else is read."""
+        """Yield all pages in the order of the dump. If there is an index, only the index is read."""
         return chain.from_iterable(part.listed() for part in self._opened().one_wiki())
 
     def pages(self) -> Iterator[Dumped]:
-        """All pages in the order of the dump, one at a time. Where it is damaged, the error comes after the pages that
-        stand before that."""
+        """Yield all pages in the order of the dump, one at a time. A damaged dump raises its error after the pages
+        before the damage."""
         return chain.from_iterable(part.pages() for part in self._opened().one_wiki())
 
     def find(self, titles: Sequence[str]) -> dict[str, Answer]:
-        """An answer to each title, wherever it stands in the dump. What stands together is read once, and redirects are
-        followed to their end."""
+        """Return an answer for each title, wherever it is in the dump. Neighbouring pages are read together, and
+        redirects are followed to their end."""
         with self._unchanged() as opened:
             return finding.answers(titles, opened.site, opened.find)
 
     def load(self, titles: Sequence[str]) -> dict[str, Answer]:
-        """The same answers, but of a page that another title leads to, only its own title is sure to be right. Who
-        loads many has all of the dump read once to know them, as for `standing`."""
+        """Return answers like `find`, but for the target of a redirect only its title is certain.
+
+        For many titles, the whole dump is read once to learn the targets, as in `standing`.
+        """
         with self._unchanged() as opened:
             return finding.answers(titles, opened.site, opened.find, opened.leading)
 
     def standing(self, titles: Sequence[str]) -> dict[str, Answer]:
-        """The same answers, of which no more than titles, revisions and reasons to be absent is sure to be right. Who
-        asks for many, in whatever order, has all of the dump read once, and what was learned is kept: some dozen bytes
-        for each page."""
+        """Return answers like `find`, of which only titles, revisions and reasons for absence are certain.
+
+        For many titles, in whatever order, the whole dump is read once, and the result is kept: some dozen bytes
+        per page.
+        """
         with self._unchanged() as opened:
             return finding.answers(titles, opened.site, opened.standing)
 
     def in_order(self, titles: Sequence[str]) -> list[str]:
-        """These titles, each once, in the order in which their pages stand in the dump; those that it has not, last.
-        Who asks for many a few at a time reads in this order what stands together once."""
+        """Return these titles, each once, in the order of their pages in the dump; titles that it lacks come last.
+
+        Requesting pages a few at a time in this order reads neighbouring pages once.
+        """
         with self._unchanged() as opened:
             spelled = {title: found.text if (found := opened.site.title(title)) else title for title in titles}
             places = opened.places(list(spelled.values()))
@@ -82,12 +88,12 @@ class Dump:
         return sorted(spelled, key=lambda title: places.get(spelled[title], nowhere))
 
     def tidy(self, others: Iterable[Dump]) -> None:
-        """Remove what was made of this dump and is of no use to these others."""
+        """Remove this dump's derived files that these others do not use."""
         near = [other for other in others if other._cache.resolve() == self._cache.resolve()]
         artifacts.tidy(self._cache, self._files(), [file for other in near for file in other._files()])
 
     def _files(self) -> list[Path]:
-        """Its files; of a dump that is away, the one that it may have been."""
+        """Return its files; for a missing dump, the path it would have."""
         try:
             return parts.files(self._path)
         except DumpMissing:
@@ -95,8 +101,7 @@ class Dump:
 
     @contextmanager
     def _unchanged(self) -> Iterator[_Opened]:
-        """The dump as it is now. What is read of one that is replaced meanwhile is told neither of the old nor of the
-        new one."""
+        """Open the dump as it is now. If it is replaced meanwhile, nothing of the old or the new one is returned."""
         opened = self._opened()
         try:
             yield opened
@@ -110,8 +115,8 @@ class Dump:
             raise DumpMissing(self._path, f"The dump {self._path} was replaced while it was read. Read it again.")
 
     def _opened(self) -> _Opened:
-        """The files, looked for when something is asked: that they are away concerns nobody else. They are opened anew
-        when they are others than before."""
+        """Return the open files, found when a question is asked: a missing dump raises its error only there.
+        Replaced files are opened again."""
         stamps, last = self._stamps(), self._last
         if last is None or last.stamps != stamps:
             recent = Recent()
@@ -136,7 +141,7 @@ class Dump:
 
 
 class _Opened:
-    """The parts of a dump, for as long as its files are the same."""
+    """The parts of a dump, for as long as its files stay the same."""
 
     def __init__(self, path: Path, stamps: Stamps, parts: Sequence[DumpFile]) -> None:
         self.stamps, self.parts = stamps, parts
@@ -147,7 +152,7 @@ class _Opened:
         return self.one_wiki()[0].info.site()
 
     def one_wiki(self) -> Sequence[DumpFile]:
-        """The parts, if they are of the same wiki."""
+        """The parts, if they belong to the same wiki."""
         names = sorted({part.info.database for part in self.parts} - {""})
         if len(names) > 1:
             raise DumpUnreadable(
@@ -162,13 +167,13 @@ class _Opened:
         return self._in_parts(titles, DumpFile.standing)
 
     def leading(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        """The same pages as `standing`, with what is wrong with them."""
+        """Return the same pages as `standing`, or their faults."""
         found = self.standing(titles)
         lacking = [title for title, page in found.items() if isinstance(page, Dumped) and page.lack is not None]
         return found | self.find(lacking)
 
     def places(self, titles: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """In which part, and where in it, those of these titles stand that may be in the dump."""
+        """Return the part and the place in it of each of these titles that may be in the dump."""
         at: dict[str, tuple[int, int]] = {}
         for number, part in enumerate(self.one_wiki()):
             missing = [title for title in titles if title not in at]

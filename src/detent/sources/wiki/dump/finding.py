@@ -1,4 +1,4 @@
-"""From titles to answers: spelled otherwise, redirected, gone in a circle, or not there."""
+"""From titles to answers: respelled, redirected, in a redirect loop, or missing."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from detent.sources.wiki.pages import Absent, Answer, Moved, Page
 from detent.wikitext.site import Site
 
 MOST_REDIRECTS = 50
-"""Redirects that are followed one after the other. A wiki has them straightened out before there are three."""
+"""Number of consecutive redirects that are followed. A wiki fixes chains before they have three."""
 
 Fetch = Callable[[Collection[str]], dict[str, Dumped | Absent]]
-"""Gives, of these titles, those that are in the dump."""
+"""Returns those of these titles that are in the dump."""
 
 
 @dataclass
 class _Way:
-    """The way from a title that was asked to the page that it leads to, as far as it has been gone."""
+    """The way from a requested title to the page that it leads to, as far as it is known."""
 
     asked: str
     next: str
@@ -28,7 +28,7 @@ class _Way:
     answer: Answer | None = None
 
     def go(self, found: Dumped | Absent | None) -> None:
-        """Go on to what the next title has turned out to be."""
+        """Continue the way with the page of the next title."""
         if found is None:
             self.answer = Absent(self._missing())
         elif isinstance(found, Absent):
@@ -65,8 +65,11 @@ class _Way:
 
 
 def answers(titles: Iterable[str], site: Site, fetch: Fetch, follow: Fetch | None = None) -> dict[str, Answer]:
-    """An answer to each title. All ways are gone at once, so that what stands together is read together. `follow` may
-    give the pages that others lead to in another way."""
+    """Return an answer for each title.
+
+    All ways advance together, so that neighbouring pages are read together. `follow` may read the targets of
+    redirects in another way.
+    """
     ways = [_Way(title, title, fragment=_fragment(title, site)) for title in dict.fromkeys(titles)]
     going, fetches = ways, fetch
     while going:
@@ -83,7 +86,7 @@ def _fragment(title: str, site: Site) -> str:
 
 
 def _spelled(titles: Collection[str], site: Site, fetch: Fetch) -> dict[str, Dumped | Absent]:
-    """The pages of titles, as they are written or else as the wiki would write them."""
+    """Return the pages of titles, as they are written or as the wiki would spell them."""
     found = fetch(titles)
     otherwise: dict[str, str] = {}
     for title in titles:

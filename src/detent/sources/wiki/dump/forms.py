@@ -1,7 +1,7 @@
-"""The two forms of a file in which a page can be found without reading what stands before it.
+"""The two forms of a file in which a page can be found without reading the pages before it.
 
-A multistream has a hundred pages to a stream, and is read a stream at a time. In plain XML a page is read from its
-first byte on. Every other file becomes plain XML, once.
+A multistream has a hundred pages per stream, and is read a stream at a time. Plain XML is read from the first byte
+of a page on. Every other file is converted to plain XML, once.
 """
 
 from __future__ import annotations
@@ -29,31 +29,32 @@ class Form(Protocol):
     """A file in which pages can be found."""
 
     neighbours: bool
-    """Whether more than one page is read at a place."""
+    """True if reading a place yields more than one page."""
 
     def pieces(self) -> Iterator[bytes]:
-        """The XML of the whole file."""
+        """Yield the XML of the whole file."""
         ...
 
     def lines(self) -> Iterator[Lines] | None:
-        """What an index tells of the file, if it has one."""
+        """Return the lines of the file's index, if it has one."""
         ...
 
     def catalogue(self) -> Catalogue:
-        """Where each title stands. It is made when it is asked for first."""
+        """Return the places of all titles. The table is built on first use."""
         ...
 
     def standings(self, places: Catalogue, *, many: bool) -> Standings | None:
-        """How all pages in the catalogue stand, if it is known, or worth to be learned because many are asked for."""
+        """Return the standings of all pages in the catalogue, if they are known, or worth learning because many
+        are requested."""
         ...
 
     def read(self, place: int) -> Iterator[Dumped]:
-        """What stands at a place. Where it is damaged, the error comes after what stands before that."""
+        """Yield the pages at a place. Damaged content raises its error after the pages before the damage."""
         ...
 
 
 def form_of(path: Path, cache: Path, info: SiteInfo, listing: Path | None = None) -> Form:
-    """The form in which pages are found in a file."""
+    """Return the form of a file."""
     if _is_multistream(path):
         return Multistream(path, cache, info, listing or index.beside(path))
     if listing is not None:
@@ -62,8 +63,8 @@ def form_of(path: Path, cache: Path, info: SiteInfo, listing: Path | None = None
 
 
 def _is_multistream(path: Path) -> bool:
-    """Whether the first stream ends before the first page, and the next one begins with it. Streams that some other
-    program made, many at a time, end anywhere."""
+    """True if the first stream ends before the first page, and the next one begins with it. The streams of other
+    programs, which compress many at a time, end anywhere."""
     if unpacking.packing(path) is not Packing.BZ2 or (second := unpacking.following(path, 0)) is None:
         return False
     if b"<page>" in next(unpacking.stream(path, 0), b""):
@@ -72,7 +73,7 @@ def _is_multistream(path: Path) -> bool:
 
 
 class Plain:
-    """Plain XML, be it the file itself or what was unpacked of it into the cache."""
+    """Plain XML, either the file itself or its uncompressed copy in the cache."""
 
     neighbours = False
 
@@ -90,7 +91,7 @@ class Plain:
         return catalogue.kept(place, self._path, self._pages)
 
     def standings(self, places: Catalogue, *, many: bool) -> None:
-        return None  # nothing is read for a page but the page
+        return None  # reading a page reads no more than that page
 
     def read(self, place: int) -> Iterator[Dumped]:
         reader = Reader(self._path, f" that begins at byte {place:,}", fragment=True, info=self._info)
@@ -100,7 +101,7 @@ class Plain:
 
     @cached_property
     def _target(self) -> Path:
-        """Where the file is as plain XML, when it was unpacked."""
+        """The path of the file's uncompressed copy."""
         if unpacking.packing(self._path) is Packing.PLAIN:
             return self._path
         return self._cache / artifacts.name("xml", self._path)
@@ -130,7 +131,7 @@ class Plain:
 
 
 class Multistream:
-    """Streams of bz2, with the index that tells what is in which of them, or without."""
+    """Streams of bz2, with or without the index of the pages in each."""
 
     neighbours = True
 
@@ -178,7 +179,7 @@ class Multistream:
             yield titles, [stream.offset] * len(titles)
 
     def _checked(self, listing: Path) -> Iterator[Lines]:
-        """The lines of an index, after which it is known that it is the one of this dump, and whole."""
+        """Yield the lines of an index; when they end, the index is known to be complete and to belong to this dump."""
         size = self._path.stat().st_size
         last: tuple[bytes, int] | None = None
         for lines in index.lines(listing):
@@ -199,7 +200,7 @@ class Multistream:
             raise IndexMismatched(listing, self._path, f"it ends before the stream at byte {after:,}, which has pages")
 
     def _check(self, listing: Path, written: bytes, place: int) -> None:
-        """That a page stands where the index says. In another dump, the first or the last one does not."""
+        """Check that a page is where the index says. In another dump, the first or the last one is not."""
         title = written.decode()
         try:
             found = any(page.title == title for page in self.read(place))
@@ -211,6 +212,6 @@ class Multistream:
 
 
 def _pass(pieces: Iterator[bytes]) -> None:
-    """Read what is of no interest here."""
+    """Read and discard."""
     for _ in pieces:
         continue

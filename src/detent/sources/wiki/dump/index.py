@@ -1,6 +1,6 @@
-"""The index that comes with a multistream dump: a line `offset:id:title` for each page, a hundred of them to a stream.
+"""The index of a multistream dump: a line `offset:id:title` for each page, a hundred of them per stream.
 
-Titles are written there as in the XML, with `&amp;` for `&`.
+Titles are written as in the XML, with `&amp;` for `&`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ _MULTISTREAM = re.compile(r"(.*multistream)(\d*)\.xml(.*)\.bz2", re.DOTALL)
 
 
 class Lines(NamedTuple):
-    """Some lines: the bytes of the dump with which the streams begin that the pages are in, the pages' numbers, and
-    their titles in UTF-8."""
+    """Some lines: the offsets of the pages' streams in the dump, the pages' numbers, and their titles in UTF-8."""
 
     offsets: list[int]
     ids: list[int]
@@ -30,7 +29,7 @@ class Lines(NamedTuple):
 
 
 def beside(dump: Path) -> Path | None:
-    """The index of a dump, where it lies beside it under its usual name."""
+    """Return the index beside a dump under its usual name, if there is one."""
     named = _MULTISTREAM.fullmatch(dump.name)
     if named is None:
         return None
@@ -40,7 +39,7 @@ def beside(dump: Path) -> Path | None:
 
 
 def lines(path: Path) -> Iterator[Lines]:
-    """The lines of an index, some thousands at a time."""
+    """Yield the lines of an index, some thousands at a time."""
     number, rest = 0, b""
     for piece in unpacking.pieces(path):
         block = rest + piece

@@ -1,8 +1,9 @@
-"""The XML of a dump, read as it comes, so that no more of it is in memory than one page.
+"""The XML of a dump, parsed as a stream, so that no more than one page is in memory.
 
-The versions of the format differ little in what is read here, so that none of them is asked for. What MediaWiki does
-not write is refused before it does harm: document types, with which entities come; elements deep in each other; tags
-and values without end. Only the text of a page may be long, and of one that is too long the page is told without it.
+The versions of the format hardly differ in the parts read here, so the version is not checked. Anything that
+MediaWiki does not write is refused before it does harm: document types, which bring entities; deeply nested
+elements; tags and values without end. Only the text of a page may be long; a page whose text is too long is
+returned without it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from detent.wikitext.addresses import pattern
 from detent.wikitext.site import CANONICAL, Site, case_sensitive
 
 LONGEST_TEXT = 100_000_000
-"""Characters of a page's text. MediaWiki lets nobody save more than two million bytes."""
+"""Characters of a page's text. MediaWiki itself limits a text to about two million bytes."""
 
 _LONGEST_VALUE = 65_536
 _LONGEST_TAG = 4_194_304
@@ -40,21 +41,21 @@ _VALUES = {
     "page": {"title", "ns", "id"},
     "revision": {"id", "timestamp", "model", "text"},
 }
-"""The elements that are kept, by the one that they stand in. A revision has an id and so have its author and its other
-contents, which also have a model and a text."""
+"""The elements that are kept, by their parent. A revision has an id, and so do its author and its other contents,
+which also have a model and a text."""
 
 _LINK = r"\s*+:?\s*+\[\[([^\[\]|\n]*+)(?:\|[^\[\]\n]*+)?+\]\]"
 _REDIRECT = re.compile(rf"\s*+#REDIRECT{_LINK}", re.IGNORECASE)
 _REDIRECT_BY_ANY_WORD = re.compile(rf"\s*+#[^\[\n]{{1,60}}+{_LINK}")
-"""MediaWiki wants the link directly after the word. A dump does not tell the wiki's own words, but which pages are
-redirects by them."""
+"""MediaWiki requires the link directly after the word. A dump does not contain the wiki's own redirect words, but
+it marks the pages that they redirect."""
 
 _NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
 
 
 @dataclass
 class SiteInfo:
-    """What the head of a dump says of its wiki. `whole` is True when that has been read to its end."""
+    """The head of a dump, which describes its wiki. `whole` is True once it has been read to its end."""
 
     database: str = ""
     base: str = ""
@@ -71,7 +72,7 @@ class SiteInfo:
         return Site(names, {}, others, kept, language=self.language, addresses=pattern(self.base))
 
     def namespace(self, title: str) -> int:
-        """The namespace of a title that is spelled as the wiki does."""
+        """Return the namespace of a title in the wiki's own spelling."""
         name, colon, _ = title.partition(":")
         return self._numbers.get(name, 0) if colon else 0
 
@@ -81,16 +82,17 @@ class SiteInfo:
 
 
 class _Revision(NamedTuple):
-    """What a dump says of a revision, and why it does not have its text."""
+    """A revision in a dump, and the reason why its text is missing."""
 
     values: Mapping[str, str]
     lack: Absent | None
 
 
 class Reader:
-    """Reads XML and makes pages of it. A message says `file` of it, and `start` of the place where it begins there.
+    """Parses XML into pages.
 
-    A `fragment` begins within a dump, as a stream of a multistream does, and knows of its wiki by `info`.
+    Messages call the input `file`, and say `start` for the place where it begins there. A `fragment` begins within
+    a dump, as a stream of a multistream does, and takes its wiki from `info`.
     """
 
     def __init__(self, file: object, start: str = "", *, fragment: bool = False, info: SiteInfo | None = None) -> None:
@@ -126,11 +128,11 @@ class Reader:
         return parser
 
     def pages(self, pieces: Iterable[bytes]) -> Iterator[Dumped]:
-        """The pages in order. Where the XML is broken, those before it come first, and then the error."""
+        """Yield the pages in order. Broken XML raises its error after the pages before it."""
         return (page for _, page in self.places(pieces))
 
     def places(self, pieces: Iterable[bytes]) -> Iterator[tuple[int, Dumped]]:
-        """The pages, and the byte after the start that each of them begins with."""
+        """Yield the pages, each with its offset from the start."""
         for piece in pieces:
             trouble = self._feed(piece)
             yield from self._taken()
@@ -139,7 +141,7 @@ class Reader:
         self._finish()
 
     def head(self, pieces: Iterable[bytes]) -> SiteInfo:
-        """What stands before the first page. No more is read than that."""
+        """Parse the content before the first page, and no more."""
         for piece in pieces:
             trouble = self._feed(piece)
             if self.info.whole:
@@ -166,7 +168,8 @@ class Reader:
         return taken
 
     def _finish(self) -> None:
-        """Nothing may be open at the end. The element around all pages is opened and closed outside of a fragment."""
+        """Check that nothing is open at the end. A fragment has the element around all pages opened and closed
+        outside."""
         if self._fragment and len(self._path) <= 2:
             return
         try:
@@ -181,7 +184,7 @@ class Reader:
         return self._parser.CurrentByteIndex - (len(_OPENED) if self._fragment else 0)
 
     def _place(self) -> str:
-        """Where the reader is, as a message says it."""
+        """Describe the reader's position for a message."""
         after = f", after the page {self._last!r}" if self._last else ""
         return f"byte {max(0, self._position()):,} of the XML{self._start}{after}"
 
@@ -189,7 +192,7 @@ class Reader:
         return DumpRefused(self._file, self._place(), reason)
 
     def _refuse_document_type(self, *_: object) -> None:
-        raise self._refused("it declares a document type, with which come entities")
+        raise self._refused("it declares a document type, which can define entities")
 
     def _declare(self, version: str, encoding: str | None, standalone: int) -> None:
         if encoding is not None and encoding.lower() not in _ENCODINGS:
@@ -252,7 +255,7 @@ class Reader:
             self.info.whole = True
 
     def _end_revision(self) -> None:
-        """Of several revisions the latest counts: an old one that was imported later comes last."""
+        """End a revision. Of several, the latest counts: an old one that was imported later comes last."""
         if self._revision.get("timestamp", "") >= self._latest.values.get("timestamp", ""):
             self._latest = _Revision(self._revision, self._lack)
 
@@ -284,7 +287,7 @@ class Reader:
             reason = f"The text of {title!r} has {self._size:,} characters; it is read up to {LONGEST_TEXT:,}."
             return Absent(reason, Trouble.REJECTED)
         if not text and self._attributes.get("bytes", "0") != "0":
-            return Absent(f"The dump tells of {title!r}, and does not have its text.")
+            return Absent(f"The dump lists {title!r}, but does not have its text.")
         return None
 
     def _number(self, value: str | None, name: str) -> int:
@@ -315,13 +318,16 @@ class Reader:
 
 
 def _length(text: str, told: str) -> int:
-    """The bytes of a text, as the wiki counts them if it does."""
+    """Return the length of a text in bytes: the wiki's own count, if there is one."""
     return int(told) if _NUMBER.fullmatch(told) else len(text.encode())
 
 
 def _target(told: str | None, text: str) -> tuple[str | None, str]:
-    """The title and the section that a page leads to. `told` is what the dump says of it: nothing if the page is none,
-    which old dumps do not tell of redirects either; and '' in dumps that tell that it is one and not where to."""
+    """Return the title and the section that a page redirects to.
+
+    `told` is the title in the dump: None if the page is no redirect, or if an old dump does not mark redirects; ''
+    in dumps that mark redirects without their target.
+    """
     link = (_REDIRECT if told is None else _REDIRECT_BY_ANY_WORD).match(text)
     if link is None:
         return told or None, ""

@@ -1,4 +1,4 @@
-"""Pages as a dump has them."""
+"""Pages of a dump."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from detent.sources.wiki.pages import Absent
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """That there is a page. `redirect` says whether it is one, and is None where that is known only to who reads it."""
+    """A page in a list. `redirect` is None if only reading the page tells."""
 
     title: str
     namespace: int
@@ -19,8 +19,11 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Dumped:
-    """A page with its last revision. `redirect` is the title that it leads to, and `fragment` the section there;
-    `length` is in bytes. `lack` tells why there is no text, where it was deleted or cannot be read."""
+    """A page with its last revision.
+
+    `redirect` is the title that it leads to, and `fragment` the section there; `length` is in bytes. `lack` is the
+    reason why it has no text: it was deleted, or cannot be read.
+    """
 
     title: str
     namespace: int

@@ -1,4 +1,4 @@
-"""The files that a dump consists of: one, or the parts of a large wiki in a folder."""
+"""The files of a dump: one, or the parts of a large wiki in a folder."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _CONTENTS: Preferences = (
     lambda name: "-pages-meta-history" in name,
 )
 _FORMS: Preferences = (lambda name: "multistream" in name, lambda name: _RANGE.search(name) is None)
-"""Of what lies in a folder, that which is taken, where there is something of the kind: a wiki is published in several
-ways, each of them whole, and beside files that have no texts."""
+"""Preferred files of a folder, if there are any: a wiki is published in several complete forms, and beside files
+without texts."""
 
 PAGES_FOR_ONE = 1_000
-"""When it was asked of one in so many pages how it stands, all are read for that. By then a tenth of the streams, of a
-hundred pages each, were unpacked for one of them."""
+"""Once the standing of one in this many pages was requested, all pages are read for it. By then a tenth of the
+streams, of a hundred pages each, were unpacked for one of their pages."""
 
 
 def files(path: Path) -> list[Path]:
-    """The files of a dump in their order."""
+    """Return the files of a dump in order."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -50,7 +50,7 @@ def files(path: Path) -> list[Path]:
     _require_one_day(path, names)
     names = _preferred(names, _FORMS)
     once: dict[str, str] = {}
-    for name in sorted(names):  # plain before packed
+    for name in sorted(names):  # plain before compressed
         once.setdefault(name.removesuffix(".bz2").removesuffix(".gz"), name)
     if not once:
         raise DumpMissing(
@@ -66,23 +66,24 @@ def _preferred(names: set[str], preferences: Preferences) -> set[str]:
 
 
 def _require_one_day(folder: Path, names: Collection[str]) -> None:
-    """Of a later day, a part may be there and the others not yet: what stands in these would be taken for missing."""
+    """Refuse dumps of several days: of the latest, some parts may not have arrived yet, and their pages would
+    count as missing."""
     days: defaultdict[str, set[str]] = defaultdict(set)
     for day in filter(None, map(_DAY.search, names)):
         days[day.string[: day.start()]].add(day[1])
     for wiki, several in sorted(days.items()):
         if len(several) > 1:
             told = f"The folder {folder} has dumps of {wiki} of several days: {', '.join(sorted(several))}."
-            raise DumpMissing(folder, f"{told} Leave those of one there, or name a folder that has no others.")
+            raise DumpMissing(folder, f"{told} Keep the files of one day there, or name a folder with only those.")
 
 
 def _in_numbers(name: str) -> list[tuple[int, str]]:
-    """What puts p2 before p10."""
+    """Return the sort key of a name, which puts p2 before p10."""
     return [(int(piece), "") if piece.isdecimal() else (0, piece) for piece in _DIGITS.split(name)]
 
 
 class DumpFile:
-    """A file of a dump, for as long as it is the same."""
+    """A file of a dump, for as long as it stays the same."""
 
     def __init__(self, path: Path, cache: Path, listing: Path | None, recent: Recent) -> None:
         self.path = path
@@ -101,7 +102,7 @@ class DumpFile:
 
     @cached_property
     def _catalogue(self) -> Catalogue:
-        """Where each title stands. A file that is damaged is not read again to find that out."""
+        """Return the places of all titles. A damaged file is not read again to find that out."""
         if self._damage is not None:
             raise self._damage.with_traceback(None)
         try:
@@ -125,12 +126,12 @@ class DumpFile:
                 yield Listed(title, self.info.namespace(title), page_id)
 
     def places(self, titles: Sequence[str]) -> dict[str, int]:
-        """Where those of these titles stand that may be in this file."""
+        """Return the places of the titles that may be in this file."""
         found = zip(titles, self._catalogue.places(titles), strict=True)
         return {title: places[0] for title, places in found if places}
 
     def find(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        """The pages of these titles that are in this file, or why one that is cannot be read."""
+        """Return the pages with these titles in this file, or the reason why one cannot be read."""
         sought = list(titles)
         at: defaultdict[int, list[str]] = defaultdict(list)
         for title, places in zip(sought, self._catalogue.places(sought), strict=True):
@@ -146,7 +147,7 @@ class DumpFile:
         return found
 
     def standing(self, titles: Collection[str]) -> dict[str, Dumped | Absent]:
-        """The same pages, maybe without their texts. What was not learned of them is read."""
+        """Return the same pages, possibly without their texts. Pages that were not learned are read."""
         if self._standings is None:
             self._asked += len(titles)
             many = self._asked * PAGES_FOR_ONE >= len(self._catalogue)
@@ -164,7 +165,7 @@ class DumpFile:
         return extract
 
     def _in_extract(self, title: str, extract: Extract, place: int) -> Dumped | Absent | None:
-        """The page of this title. None if another one of the same digest stands in its place."""
+        """Return the page with this title; None if another one with the same digest is in its place."""
         if title in extract.pages:
             return extract.pages[title]
         if extract.damage:

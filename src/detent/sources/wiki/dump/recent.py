@@ -1,4 +1,4 @@
-"""What was read last, for those who come next: pages that are asked for one after the other often are neighbours."""
+"""Cache of the places read last: pages that are requested one after the other are often neighbours."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused
 from detent.sources.wiki.dump.page import Dumped
 
 MOST_BYTES = 33_554_432
-"""Bytes that are kept in all: some dozen streams. Redirects lead from one to others, and back."""
+"""Total size of the cache in bytes: some dozen streams. Redirects lead from one to another, and back."""
 
 _PAGE_BYTES = 1_000
-"""What a page takes beside its text, about."""
+"""Approximate bytes per page besides its text."""
 
 Key = tuple[Path, int]
 
 
 @dataclass(frozen=True)
 class Extract:
-    """The pages that stand at a place by their titles, and what is wrong after them. `bytes` is what they take."""
+    """The pages at a place by title, and the damage after them. `bytes` is their size."""
 
     pages: dict[str, Dumped]
     damage: str
@@ -31,7 +31,7 @@ class Extract:
 
     @classmethod
     def of(cls, read: Iterable[Dumped], wanted: Collection[str]) -> Self:
-        """All that is read, if it is not too much; else those that are wanted."""
+        """Return everything that is read, if it is not too large; otherwise only the wanted pages."""
         pages: dict[str, Dumped] = {}
         size, damage = 0, ""
         try:
@@ -45,7 +45,7 @@ class Extract:
 
 
 class Recent:
-    """The last few extracts. Threads may share them."""
+    """The last few extracts. Safe for concurrent threads."""
 
     def __init__(self) -> None:
         self._extracts: OrderedDict[Key, Extract] = OrderedDict()
@@ -59,7 +59,7 @@ class Recent:
             return extract
 
     def keep(self, key: Key, extract: Extract) -> None:
-        """Keep an extract for as long as it is one of the last. One that is not whole is of no use to others."""
+        """Cache an extract while it is among the last. An incomplete one is useless to others, and is not kept."""
         if extract.bytes > MOST_BYTES:
             return
         with self._lock:

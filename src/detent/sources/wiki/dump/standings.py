@@ -1,8 +1,8 @@
-"""How each page of a file stands, without its text: all of them learned in one pass, and kept.
+"""The standing of each page of a file, without its text: learned for all pages in one pass, and kept.
 
-Where pages are unpacked by the hundred, to ask for all in another order than their own would be to unpack each stream a
-hundred times. There is a line for each page, which says what it is called, its revision, where it leads, and whether it
-lacks a text; and a catalogue of the lines.
+If pages are compressed by the hundred, requesting all of them out of order would unpack each stream a hundred
+times. There is a line for each page with its title, its revision, its redirect target, and whether it lacks a
+text; and a catalogue of the lines.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from detent.sources.wiki.dump.damage import DumpDamaged, DumpRefused
 from detent.sources.wiki.dump.page import Dumped
 from detent.sources.wiki.pages import Absent
 
-_LACK = Absent("There is no text of it.")
+_LACK = Absent("It has no text.")
 
 Stream = tuple[int, Iterable[Dumped]]
 """A place in a file, and the pages that are read there."""
 
 
 class Standings:
-    """What was learned of a file."""
+    """The standings of a file's pages."""
 
     def __init__(self, lines: mmap.mmap, places: Catalogue) -> None:
         self._lines, self._catalogue = lines, places
 
     def find(self, titles: Sequence[str]) -> dict[str, Dumped]:
-        """Those of these pages that are known, with nothing but how they stand."""
+        """Return the known pages among these, with their standing only."""
         found: dict[str, Dumped] = {}
         for title, places in zip(titles, self._catalogue.places(titles), strict=True):
             pages = (self._page(place) for place in places)
@@ -41,7 +41,7 @@ class Standings:
         return found
 
     def _page(self, place: int) -> Dumped | None:
-        """What a line says. One that is spoiled says nothing."""
+        """Return the page of a line; None for a damaged line."""
         try:
             title, revision, redirect, lacks = json.loads(self._lines[place : self._lines.find(b"\n", place)])
         except (ValueError, TypeError):
@@ -50,7 +50,7 @@ class Standings:
 
 
 def load(path: Path) -> Standings | None:
-    """What is kept of a file; None if that is nothing, or not whole."""
+    """Return the standings kept for a file; None if there are none, or only a part."""
     places = catalogue.load(_table(path))
     try:
         with path.open("rb") as file:
@@ -61,7 +61,7 @@ def load(path: Path) -> Standings | None:
 
 
 def learn(path: Path, source: Path, streams: Iterable[Stream], places: Catalogue) -> Standings | None:
-    """Read all pages that can be found, and keep how they stand, unless another one has done so."""
+    """Read all pages that can be found, and keep their standing, unless another process has done so."""
     with artifacts.alone(path, source):
         known = load(path)
         if known is None:
@@ -74,7 +74,7 @@ def _table(path: Path) -> Path:
 
 
 def _written(path: Path, source: Path, streams: Iterable[Stream], places: Catalogue) -> Iterator[Pages]:
-    """Write the lines, and tell where they are."""
+    """Write the lines, and yield their places."""
     with artifacts.made(path, source) as half, half.open("wb") as file:
         file.write(b"\n")  # an empty file cannot be mapped
         for place, pages in streams:
@@ -88,14 +88,14 @@ def _written(path: Path, source: Path, streams: Iterable[Stream], places: Catalo
 
 
 def _lines(pages: Iterable[Dumped]) -> dict[str, bytes]:
-    """The lines of those pages that can be read."""
+    """Return the lines of the readable pages."""
     lines: dict[str, bytes] = {}
     try:
         for page in pages:
             lacks = page.lack is not None or page.model != "wikitext"
             lines[page.title] = _line([page.title, page.revision, page.redirect, int(lacks)])
     except (DumpDamaged, DumpRefused):
-        pass  # who asks for one of the others is told so
+        pass  # whoever requests one of the others gets its error
     return lines
 
 

@@ -1,8 +1,8 @@
-"""The bytes of a file, unpacked in pieces: plain, gz, or bz2, whatever its name says.
+"""The bytes of a file, uncompressed in pieces: plain, gz, or bz2, whatever its name says.
 
-Several streams of bz2, one behind the other, are one file. Each begins with ten bytes that are known, so that the next
-ones are found and unpacked in threads while the first is read. Nothing is unpacked further than it is asked for:
-a few bytes may stand for gigabytes.
+Consecutive streams of bz2 form one file. Each begins with ten known bytes, so the next ones are found and unpacked
+in threads while the first is read. Nothing is unpacked further than requested: a few bytes may expand to
+gigabytes.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from pathlib import Path
 from detent.sources.wiki.dump.damage import DumpDamaged, DumpMissing
 
 PIECE = 262_144
-"""Bytes of the largest piece."""
+"""Largest size of a piece in bytes."""
 
 _LONGEST_HELD = 16_777_216
-"""Bytes of a stream, packed or not, that are held in memory before they are asked for."""
+"""Bytes of a stream, compressed or not, that are held in memory before they are requested."""
 
 _THREADS = min(4, os.cpu_count() or 1)
 _BEGINNING = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
@@ -36,7 +36,7 @@ _CUT = "it ends before its end"
 
 
 class Packing(Enum):
-    """How the bytes of a file are packed."""
+    """The compression of a file."""
 
     PLAIN = "xml"
     GZ = "gz"
@@ -44,7 +44,7 @@ class Packing(Enum):
 
 
 def packing(path: Path) -> Packing:
-    """How a file is packed, by its first bytes."""
+    """Return the compression of a file, by its first bytes."""
     with opened(path) as file:
         first = file.read(3)
     if first == b"BZh":
@@ -54,7 +54,7 @@ def packing(path: Path) -> Packing:
 
 @contextmanager
 def opened(path: Path) -> Iterator[FileIO]:
-    """The file, or an error that says that it cannot be had."""
+    """Open the file, or raise an error that says why it cannot be opened."""
     try:
         file = path.open("rb", buffering=0)
     except OSError as error:
@@ -64,7 +64,7 @@ def opened(path: Path) -> Iterator[FileIO]:
 
 
 def pieces(path: Path) -> Iterator[bytes]:
-    """The whole file, unpacked while the pieces before are used."""
+    """Yield the whole file, unpacked while earlier pieces are used."""
     packed = packing(path)
     if packed is Packing.BZ2:
         return chain.from_iterable(stream.pieces for stream in streams(path))
@@ -72,7 +72,7 @@ def pieces(path: Path) -> Iterator[bytes]:
 
 
 def beginning(path: Path) -> Iterator[bytes]:
-    """The first pieces of a file, for who does not want them all: nothing is unpacked ahead."""
+    """Yield the first pieces of a file, for a caller that does not need all: nothing is unpacked ahead."""
     packed = packing(path)
     if packed is Packing.BZ2:
         return _in_turn(path)
@@ -80,7 +80,8 @@ def beginning(path: Path) -> Iterator[bytes]:
 
 
 def plain(path: Path, offset: int = 0, first: int = PIECE) -> Iterator[bytes]:
-    """A file as it is, from a byte on. The first piece may be a small one; each is twice as long as the one before."""
+    """Yield a file as it is, from an offset on. The first piece may be small; each is twice as long as the one
+    before."""
     with opened(path) as file:
         file.seek(offset)
         size = first
@@ -90,9 +91,9 @@ def plain(path: Path, offset: int = 0, first: int = PIECE) -> Iterator[bytes]:
 
 
 def _ahead(coming: Iterator[bytes]) -> Iterator[bytes]:
-    """The same pieces, of which the next one is made in a thread while one is used."""
-    # Without `with`: who leaves this half read may be the garbage collector, at a moment when nothing may wait for a
-    # thread. The threads of a pool that is gone end by themselves.
+    """Yield the same pieces; a thread prepares the next one while one is used."""
+    # Without `with`: a half-read generator may be closed by the garbage collector, at a moment when nothing may
+    # wait for a thread. The threads of an abandoned pool end by themselves.
     pool = ThreadPoolExecutor(1)
     future = pool.submit(next, coming, b"")
     while piece := future.result():
@@ -105,11 +106,11 @@ def _gunzipped(path: Path) -> Iterator[bytes]:
         data = file.read(PIECE)
         while data:
             data = yield from _member(path, file, data)
-            data = (data or file.read(PIECE)).lstrip(b"\0")  # what tapes fill their blocks with
+            data = (data or file.read(PIECE)).lstrip(b"\0")  # padding of tape blocks
 
 
 def _member(path: Path, file: FileIO, data: bytes) -> Generator[bytes, None, bytes]:
-    """One of the members that a gz file may have. What was read behind it is given back."""
+    """Yield one of the members that a gz file may have. Returns the bytes read beyond it."""
     unpacker = zlib.decompressobj(wbits=31)
     while not unpacker.eof:
         try:
@@ -127,15 +128,15 @@ def _member(path: Path, file: FileIO, data: bytes) -> Generator[bytes, None, byt
 
 @dataclass(frozen=True)
 class Stream:
-    """A stream of bz2: the byte of the file that it begins with, and what is in it."""
+    """A stream of bz2: its offset in the file, and its content."""
 
     offset: int
     pieces: Iterator[bytes]
 
 
 def streams(path: Path) -> Iterator[Stream]:
-    """The streams of a bz2 file in order. Each has to be read to its end before the next one is asked for."""
-    pool = ThreadPoolExecutor(_THREADS)  # its threads end by themselves when nobody goes on here: see _ahead
+    """Yield the streams of a bz2 file in order. Each must be read to its end before the next one is requested."""
+    pool = ThreadPoolExecutor(_THREADS)  # its threads end by themselves if the generator is abandoned: see _ahead
     with opened(path) as file:
         waiting: deque[tuple[int, Future[_Unpacking]]] = deque()
         start = 0
@@ -153,20 +154,20 @@ def streams(path: Path) -> Iterator[Stream]:
 
 
 def stream(path: Path, offset: int) -> Iterator[bytes]:
-    """The stream of bz2 that begins with this byte."""
+    """Yield the content of the stream of bz2 at this offset."""
     return _Unpacking(path, offset).rest()
 
 
 def following(path: Path, offset: int) -> int | None:
-    """Where the next stream begins behind the one that begins with this byte; None if that is the last one, or so long
-    that it was not looked for."""
+    """Return the offset of the stream after the one at this offset; None if that is the last one, or so long that
+    the search gave up."""
     with opened(path) as file:
         end = _next(file, offset)
         return end if end is not None and end < os.fstat(file.fileno()).st_size else None
 
 
 def _in_turn(path: Path) -> Iterator[bytes]:
-    """The streams of a bz2 file, of which none is unpacked before the one before was read."""
+    """Yield the streams of a bz2 file one by one, each unpacked only after the previous one was read."""
     start, size = 0, path.stat().st_size
     while start < size:
         unpacking = _Unpacking(path, start)
@@ -175,8 +176,8 @@ def _in_turn(path: Path) -> Iterator[bytes]:
 
 
 def _next(file: FileIO, start: int) -> int | None:
-    """Where the stream ends that begins here: where the next one begins, or the file ends. None if it is too long to be
-    held, or if there is none."""
+    """Return the end of the stream at this offset: the beginning of the next one, or the end of the file. None if
+    it is too long to be held, or if there is none."""
     place = start
     while place - start < _LONGEST_HELD:
         data = os.pread(file.fileno(), PIECE, place)
@@ -189,14 +190,14 @@ def _next(file: FileIO, start: int) -> int | None:
 
 
 def _unpacked(path: Path, start: int, end: int) -> _Unpacking:
-    """A stream of which as much is unpacked as may be held."""
+    """Return a stream, unpacked as far as may be held."""
     unpacking = _Unpacking(path, start, end)
     unpacking.hold()
     return unpacking
 
 
 class _Unpacking:
-    """A stream of bz2 that is being unpacked. `end` is the byte that it ends before, as far as that is known."""
+    """A stream of bz2 that is being unpacked. `end` is the offset of its end, if known."""
 
     def __init__(self, path: Path, start: int, end: int | None = None) -> None:
         self.end = start if end is None else end
@@ -207,7 +208,7 @@ class _Unpacking:
         self._coming = self._pieces(start, end)
 
     def hold(self) -> None:
-        """Unpack now what may be held. What is wrong with the rest is told when that is asked for."""
+        """Unpack as much as may be held. Damage in the rest is reported when that is requested."""
         size = 0
         try:
             while size < _LONGEST_HELD and (piece := next(self._coming, b"")):
@@ -217,7 +218,7 @@ class _Unpacking:
             self._damage = error
 
     def rest(self) -> Iterator[bytes]:
-        """What is held, and then the rest."""
+        """Yield the held part, and then the rest."""
         while self._held:
             yield self._held.popleft()
         if self._damage is not None:
@@ -238,7 +239,7 @@ class _Unpacking:
                     yield piece
             self.end = file.tell() - len(self._unpacker.unused_data)
         if end is not None and self.end != end:
-            raise DumpDamaged(self._path, f"byte {self.end:,}", "something that is no bz2 stands behind a stream")
+            raise DumpDamaged(self._path, f"byte {self.end:,}", "data that is not bz2 follows a stream")
 
     def _decompressed(self, data: bytes) -> bytes:
         try:
