@@ -122,7 +122,7 @@ def _opened(path: Path, source: Path) -> BinaryIO:
 
 
 def _locked(file: BinaryIO | int, operation: int) -> bool:
-    """Lock a file; return False if that fails, as on file systems without locks."""
+    """Lock a file; return False on a file system without locks. BlockingIOError: another process holds it."""
     try:
         fcntl.flock(file, operation)
     except BlockingIOError:

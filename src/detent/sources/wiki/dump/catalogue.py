@@ -34,7 +34,7 @@ def digests(titles: Iterable[bytes]) -> Numbers:
 
 
 def encoded(title: str) -> bytes:
-    """Return a title in the encoding of an index; titles that cannot be encoded have none."""
+    """Return a title in the encoding of an index. A title with lone surrogates gets bytes that no index contains."""
     return title.encode(errors="surrogatepass")
 
 
