@@ -246,7 +246,8 @@ def test_the_own_server_that_dies_during_a_run_is_started_again(
 ) -> None:
     (folder / "handlers.py").write_text(
         "import time\nfrom pathlib import Path\nimport detent\nfrom detent.lifecycle import TOPIC\n"
-        "def generate(item):\n    Path('begun').touch()\n    time.sleep(0.1)\n"
+        "def generate(item):\n    Path('begun').touch()\n"
+        "    while not Path('gate').exists():\n        time.sleep(0.01)\n"
         "SOURCES = [detent.Source('t', {'T': TOPIC}, [detent.Handler('in_progress', generate)],\n"
         "                         lambda: [detent.NewItem(str(n), 'T') for n in range(20)])]\n"
     )
@@ -256,6 +257,7 @@ def test_the_own_server_that_dies_during_a_run_is_started_again(
     assert server is not None
 
     os.kill(server, signal.SIGKILL)
+    (folder / "gate").touch()
 
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "All 20 items are done.\n"), err

@@ -99,7 +99,7 @@ def test_in_whatever_order_items_come_each_has_its_shortest_way(
 
 def _put_off(item: Item, chance: random.Random) -> Outcome | None:
     """Let some of the nearest be overtaken by others."""
-    return Retry("later", retry_after=chance.random()) if item.attempt == 1 and chance.random() < 0.3 else None
+    return Retry("later", retry_after=chance.random() / 20) if item.attempt == 1 and chance.random() < 0.3 else None
 
 
 def _distances(links: Links, start: str) -> dict[str, int]:

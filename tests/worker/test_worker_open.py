@@ -32,6 +32,8 @@ from detent.worker.worker import Worker
 
 FLAGS: dict[str, object] = {"worker.poll_seconds": 0.1, "worker.lease_seconds": 5, "retry.base_seconds": 0.2}
 
+KEPT_BEYOND_ITS_TIME = "SELECT FROM lease WHERE now() > claimed_at + duration AND deadline > now()"
+
 JOB = Lifecycle(
     "job",
     initial="todo",
@@ -267,8 +269,7 @@ async def test_a_keeper_that_is_killed_is_replaced_and_leases_are_kept(
         running = asyncio.create_task(db.run())
         await asyncio.wait_for(begun.wait(), 60)
         os.kill(keepers[0], signal.SIGKILL)
-        kept = "SELECT 1 FROM lease WHERE now() > claimed_at + duration AND deadline > now()"
-        await asyncio.to_thread(wait_for, lambda: rows(database, kept))
+        await asyncio.to_thread(wait_for, lambda: rows(database, KEPT_BEYOND_ITS_TIME))
         gate.set()
         assert (await running).ok
         assert len(keepers) == 2
@@ -282,7 +283,7 @@ async def test_a_slow_but_healthy_item_runs_once_however_short_its_lease(databas
 
     async def handle(item: Item) -> Outcome:
         calls.append(item.key)
-        time.sleep(7)  # noqa: ASYNC251  that is the point
+        wait_for(lambda: rows(database, KEPT_BEYOND_ITS_TIME))
         return Done()
 
     async with detent.open_async(database=database, sources=[source(handle, "a")], flags=FLAGS) as db:
@@ -299,7 +300,7 @@ async def test_a_program_that_blocks_over_the_limit_has_its_attempt_counted(data
     async def handle(item: Item) -> Outcome:
         seen.append(item.attempt)
         if item.key == "slow":
-            time.sleep(4)  # noqa: ASYNC251  that is the point
+            wait_for(lambda: not rows(database, "SELECT FROM item WHERE key = 'slow' AND state = 'doing'"))
         return Done(node=Node("late"))
 
     flags = FLAGS | {"worker.time_limit_seconds": 0.5, "worker.max_attempts": 2}

@@ -28,6 +28,10 @@ async def reached(store: Store, goal: int) -> bool:
     return await settled(store) >= goal
 
 
+async def away(store: Store) -> bool:
+    return await settled(store) < 0
+
+
 async def test_a_crew_that_is_told_to_stop_while_the_database_is_away_ends(bench: Bench, own_server: Server) -> None:
     async with Store(own_server.conninfo, wait_seconds=2) as store:
         bench.store = store
@@ -37,7 +41,7 @@ async def test_a_crew_that_is_told_to_stop_while_the_database_is_away_ends(bench
             await bench.called("wait never")
             own_server.kill(signal.SIGQUIT)
             crew.stop()
-            await asyncio.sleep(2)
+            await bench.until(lambda: away(store))
             crew.kill()
             await asyncio.wait_for(running, 60)
         own_server.start()
@@ -56,35 +60,31 @@ async def test_a_worker_that_is_told_to_stop_while_the_database_is_away_ends(ben
         running = asyncio.create_task(worker.run())
         await bench.until(lambda: reached(store, 1))
         own_server.kill(signal.SIGQUIT)
-
-        async def away() -> bool:
-            return await settled(store) < 0
-
-        await bench.until(away)
+        await bench.until(lambda: away(store))
         worker.stop()
         await asyncio.wait_for(running, 60)
         own_server.start()
 
 
 async def test_a_worker_that_asks_what_there_is_to_do_while_the_database_is_away_waits_for_it(
-    bench: Bench, own_server: Server
+    bench: Bench, own_server: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with Store(own_server.conninfo, wait_seconds=1) as store:
         source, stopped = bench.source("tasks"), asyncio.Event()
-
-        async def away() -> bool:
-            return await settled(store) < 0
-
         own_server.kill(signal.SIGQUIT)
-        await bench.until(away)
+        await bench.until(lambda: away(store))
         asking = asyncio.create_task(all_sources(store, [source], unless=stopped))
-        await asyncio.wait([asking], timeout=2)  # longer than a call waits for the database
+
+        async def has_waited() -> bool:
+            return "The database does not answer" in caplog.text
+
+        await bench.until(has_waited)
         assert not asking.done()
         own_server.start()
         assert await asyncio.wait_for(asking, 60) == [source]
 
         own_server.kill(signal.SIGQUIT)
-        await bench.until(away)
+        await bench.until(lambda: away(store))
         stopped.set()
         with pytest.raises(DatabaseAway):
             await all_sources(store, [source], unless=stopped)

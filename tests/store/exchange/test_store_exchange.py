@@ -351,9 +351,9 @@ def generated(count: int) -> Iterator[bytes]:
 
 
 async def test_memory_does_not_grow_with_the_number_of_nodes(store: Store) -> None:
-    """50,000 nodes take no more than 10,000: neither to read in, nor to write out, nor to take their digest."""
+    """20,000 nodes take no more than 4,000: neither to read in, nor to write out, nor to take their digest."""
     peaks: list[list[int]] = []
-    for count in (10_000, 50_000):
+    for count in (4_000, 20_000):
         peak: list[int] = []
         tracemalloc.start()
         await loaded(store, generated(count))

@@ -49,11 +49,22 @@ def act(item: Item) -> None:
             raise FileNotFoundError(argument)
         case "flaky" if item.attempt == 1:
             raise ConnectionError(argument)
+        case "block" | "hold" | "gil":
+            block(verb, argument.split()[0])
+
+
+def block(verb: str, argument: str) -> None:
+    """Block the thread until the test opens a gate; `hold` and `gil` with the interpreter's lock."""
+    match verb:
         case "block":
-            while not (FOLDER / argument.split()[0]).exists():
+            while not (FOLDER / argument).exists():
                 time.sleep(0.01)
+        case "hold":
+            os.mkfifo(FOLDER / argument)
+            while ctypes.PyDLL(None).open(bytes(FOLDER / argument), os.O_RDONLY) < 0:  # a signal wakes it
+                pass
         case "gil":
-            end = time.monotonic() + float(argument.split()[0])
+            end = time.monotonic() + float(argument)
             while (left := end - time.monotonic()) > 0:  # a signal wakes it
                 ctypes.PyDLL(None).usleep(int(left * 1e6))
 
