@@ -112,14 +112,14 @@ def test_a_server_whose_recovery_takes_long_is_waited_for(project: Path, program
         connection.commit()
         killed = postgres.describe(project).pid
         kill_server(project)
-        starter = program("embedded.attach(folder); print('attached', flush=True); sys.stdin.read()", project)
+        starter = program("postgres.attach(folder); print('attached', flush=True); sys.stdin.read()", project)
         wait_until(lambda: postgres.describe(project).pid not in (None, killed))
         slow = postgres.describe(project).pid
         assert slow is not None
         os.kill(slow, signal.SIGSTOP)
         starter.kill()
         starter.wait()
-        waiting = program("embedded.attach(folder); print('attached', flush=True); sys.stdin.read()", project)
+        waiting = program("postgres.attach(folder); print('attached', flush=True); sys.stdin.read()", project)
         wait_until(lambda: waiting.pid in postgres.describe(project).users)
         os.kill(slow, signal.SIGCONT)
         assert waiting.stdout is not None

@@ -281,7 +281,7 @@ def test_ctrl_c_ends_the_starter_and_not_the_server(project: Path, program: Prog
 
 
 def test_a_command_in_a_pipe_ends_though_the_server_stays(project: Path, program: Program) -> None:
-    command = program("embedded.hold(folder); print('done')", project, stderr=subprocess.STDOUT)
+    command = program("postgres.hold(folder); print('done')", project, stderr=subprocess.STDOUT)
     output, _ = command.communicate(timeout=60)
     assert output == "done\n"
     assert postgres.describe(project).running

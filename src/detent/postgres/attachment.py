@@ -106,7 +106,7 @@ def _ensure_warden(folder: Path, place: Place) -> None:
         with Lock(lock_path(folder, "server")):
             pass  # the warden opens it
         arguments = (str(place.socket_folder), str(lock.fileno()))
-        process.leave_script("warden.py", arguments, folder=folder, lock=lock.fileno(), output=subprocess.DEVNULL)
+        process.leave_script("shutdown.py", arguments, folder=folder, lock=lock.fileno(), output=subprocess.DEVNULL)
 
 
 def _leave_holder(folder: Path, lock: Lock) -> None:
