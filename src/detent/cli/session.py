@@ -58,11 +58,6 @@ class Session:
 
         return settings_of(self.found(), database=self.database, flags=flags)
 
-    def with_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
-        """Open the project's store, and do something with it."""
-        self.require_project()
-        return self.with_new_store(verb)
-
     def with_db(self, verb: Callable[[AsyncDetent], Awaitable[T]]) -> T:
         """Open the project's database, and do something with its verbs."""
         self.require_project()
@@ -76,7 +71,7 @@ class Session:
         return self.finish(opened)
 
     def with_new_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
-        """The same; but where there is no project yet, one is made."""
+        """Open the project's store, and do something with it. Where there is no project yet, one is made."""
 
         async def opened() -> T:
             async with self.opened() as store:
