@@ -17,9 +17,12 @@ from typing import NamedTuple, Self
 
 @dataclass(frozen=True)
 class Reply:
+    """An answer. One that `stalls` is not sent until the service ends."""
+
     status: int = 200
     body: bytes = b"{}"
     headers: Mapping[str, str] = field(default_factory=dict)
+    stalls: bool = False
 
 
 class Asked(NamedTuple):
@@ -35,6 +38,7 @@ class Service:
     def __init__(self, *replies: Reply) -> None:
         self.replies = deque(replies)
         self.asked: list[Asked] = []
+        self.ending = threading.Event()
 
     def __enter__(self) -> Self:
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -44,6 +48,7 @@ class Service:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.ending.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -77,6 +82,14 @@ class _Handler(BaseHTTPRequestHandler):
         service = self.server.service
         service.asked.append(Asked(self.command, self.path, dict(self.headers.items()), body))
         reply = service.replies.popleft() if service.replies else Reply()
+        if reply.stalls:
+            service.ending.wait()
+        try:  # whoever asked may have gone
+            self._send(reply)
+        except ConnectionError:
+            self.close_connection = True
+
+    def _send(self, reply: Reply) -> None:
         self.send_response(reply.status)
         for name, value in {"Content-Length": str(len(reply.body)), **reply.headers}.items():
             self.send_header(name, value)

@@ -12,18 +12,18 @@ import httpx
 _REFUSALS = re.compile(
     rb"plain HTTP request was sent to HTTPS port|speaking plain HTTP to an SSL|HTTP request to an HTTPS server"
 )
-"""What nginx, Apache and servers written in Go say."""
+"""The words of nginx, Apache and servers written in Go."""
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST", "UNKNOWN_PROTOCOL")
-"""What OpenSSL calls it when what comes back is not TLS."""
+"""OpenSSL's names for an answer that is not TLS."""
 
 
 def speaks_no_tls(error: httpx.HTTPError) -> bool:
-    """Whether what came back to a greeting in TLS was something else."""
+    """Tell whether what came back to a greeting in TLS was something else."""
     return any(isinstance(each, ssl.SSLError) and each.reason in _NO_TLS for each in _causes(error))
 
 
 def wants_tls(status: int, body: bytes) -> bool:
-    """Whether a server says that it wants to be asked over https."""
+    """Tell whether a server says that it wants to be asked over https."""
     return status == HTTPStatus.BAD_REQUEST and _REFUSALS.search(body) is not None
 
 

@@ -33,7 +33,7 @@ class Credential:
 
 
 def is_sendable(key: str) -> bool:
-    """Whether a header or an address can hold this key."""
+    """Tell whether a header or an address can hold this key."""
     return key.isascii() and key.isprintable()
 
 
