@@ -177,7 +177,8 @@ def _groups(detent: ast.ClassDef) -> Iterator[tuple[str, str]]:
 def _arguments(given: ast.arguments, *, own: bool = True) -> str:
     """What a twin hands on; without `self`, if it is a method of its `own`."""
     positional = [each.arg for each in [*given.posonlyargs, *given.args]][1 if own else 0 :]
-    return ", ".join([*positional, *(f"{each.arg}={each.arg}" for each in given.kwonlyargs)])
+    others = [f"**{given.kwarg.arg}"] if given.kwarg else []
+    return ", ".join([*positional, *(f"{each.arg}={each.arg}" for each in given.kwonlyargs), *others])
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

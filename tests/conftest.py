@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import shutil
 import signal
@@ -20,6 +21,7 @@ from psycopg import conninfo, sql
 from psycopg.rows import namedtuple_row
 
 from detent.postgres import attach
+from detent.services import keyring
 from detent.store import Store
 
 MEMORY = Path("/dev/shm")  # noqa: S108  a file system in memory, where Linux has one
@@ -123,3 +125,27 @@ def query(database: str) -> Iterator[Query]:
             return cursor.fetchall() if cursor.description else []
 
         yield run
+
+
+@pytest.fixture
+def rows_of_all_tables(query: Query) -> Callable[[], str]:
+    """All that the database has in its tables, as text."""
+
+    def read() -> str:
+        tables = query("SELECT tablename FROM pg_tables WHERE schemaname = 'detent'")
+        return "\n".join(
+            row.text
+            for (name,) in tables
+            for row in query(f'SELECT t::text AS text FROM detent."{name}" t')  # noqa: S608  names of our own tables
+        )
+
+    return read
+
+
+@pytest.fixture
+def forgotten_secrets() -> Iterator[None]:
+    """What one test reads of secrets is unknown to the next."""
+    factory = logging.getLogRecordFactory()
+    yield
+    keyring._known.clear()
+    logging.setLogRecordFactory(factory)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from detent.lifecycle import Lifecycle, RetryPolicy, Trouble
     from detent.search import Answer, Hit
-    from detent.sources import Handler, Source
+    from detent.sources import Handler, Option, Source, SourceType
 
 __version__ = "0.1.0"
 
@@ -53,12 +53,14 @@ __all__ = [
     "Mention",
     "NewItem",
     "Node",
+    "Option",
     "Outcome",
     "Reference",
     "Retry",
     "RetryPolicy",
     "Skipped",
     "Source",
+    "SourceType",
     "Step",
     "Trouble",
     "open_async",

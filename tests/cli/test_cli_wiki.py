@@ -12,6 +12,7 @@ from tests.sources.wiki import dumps
 from tests.sources.wiki.dumps import DumpedPage
 from tests.sources.wiki.server import CUT, STALLED, Failing, WikiServer, limited
 
+from detent.services.secrets import basic
 from detent.sources.wiki import seeding
 
 Result = subprocess.CompletedProcess[str]
@@ -185,6 +186,15 @@ def test_seeds_come_from_a_file_a_category_and_a_search(
     [source] = document("sources")["sources"]
     assert source["settings"]["seeds"][:4] == ["Grain", "Forest", "Heron", "Owl"]
     assert "Mouse" in source["settings"]["seeds"]
+
+
+def test_seeds_are_fetched_once(said: Callable[..., Result], ran: Callable[..., Result], wiki: WikiServer) -> None:
+    said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owls", "--seed", "Heron", "--depth", "1")
+    said("add", "wiki", "birds", "--add-seed", "Grain")
+    assert ran("run").returncode == 0
+    asked = [each.parameters["titles"].split("|") for each in wiki.requests if "rvprop" in each.parameters]
+    assert sorted(title for titles in asked for title in titles) == ["Forest", "Grain", "Heron", "Mouse", "Owls"]
+    assert "night" in said("search", "--mode", "text", "night").stdout
 
 
 def test_a_hiccup_of_the_wiki_does_not_keep_seeds_from_being_checked(
@@ -436,7 +446,7 @@ def test_a_password_in_the_address_is_sent_and_never_shown(
     told.append(said("add", "wiki", "birds", "--add-seed", "Heron"))
     assert [result.returncode != 0 for result in told] == [False, True, True, *[False] * 6, True]
     assert "The source is the wiki" in told[1].stderr
-    assert "me:***@" in told[3].stdout
+    assert "password ***" in told[3].stdout
     shown = "".join(result.stdout + result.stderr for result in told) + (tmp_path / "graph.jsonl").read_text()
     kept = query("SELECT reason FROM journal") + query("SELECT message FROM failure")
     assert "hunter2" not in shown + str(kept)
@@ -449,8 +459,10 @@ def test_a_new_password_takes_the_place_of_the_old_one(
     for password in ("old", "new"):
         api = wiki.api.replace("//", f"//me:{password}@")
         assert said("add", "wiki", "birds", "--api", api, "--seed", "Owl").returncode == 0
+        assert said("add", "wiki", "birds", "--add-seed", "Heron").returncode == 0
+        assert wiki.requests[-1].headers["Authorization"] == basic("me", password)
     [kept] = query("SELECT settings FROM source")
-    assert "me:new@" in kept.settings["api"]
+    assert kept.settings["api"] == wiki.api.replace("//", "//me@")
 
 
 @pytest.mark.usefixtures("plain")

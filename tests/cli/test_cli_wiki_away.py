@@ -25,10 +25,9 @@ BEHIND = refusing("maxlag", "Waiting for a copy: 7.5 seconds behind", {"Retry-Af
 
 @pytest.fixture
 def added(said: Callable[..., Result], plain: Path) -> Iterator[WikiServer]:
-    """A wiki with more seeds than are asked for at once."""
-    (plain / "seeds").write_text("\n".join(TITLES))
-    with WikiServer(dict.fromkeys(TITLES, "Text.")) as wiki:
-        assert said("add", "wiki", "birds", "--api", wiki.api, "--seeds-file", "seeds", "--depth", "0").returncode == 0
+    """A wiki with more seeds than are asked for at once. Those of a category are not fetched before they are loaded."""
+    with WikiServer(dict.fromkeys(TITLES, "Text. [[Category:Pages]]")) as wiki:
+        assert said("add", "wiki", "birds", "--api", wiki.api, "--category", "Pages", "--depth", "0").returncode == 0
         yield wiki
 
 

@@ -59,9 +59,8 @@ def test_a_target_that_is_lowered_beside_a_run_is_heeded_by_it(
     said: Callable[..., Result], start: Callable[..., subprocess.Popen[str]], document: Callable[..., Any], plain: Path
 ) -> None:
     titles = [f"Page {number}" for number in range(1_000)]
-    (plain / "seeds").write_text("\n".join(titles))
-    with WikiServer(dict.fromkeys(titles, "Text.")) as wiki:
-        said("add", "wiki", "pages", "--api", wiki.api, "--seeds-file", "seeds", "--depth", "0", "--target", "900")
+    with WikiServer(dict.fromkeys(titles, "Text. [[Category:Pages]]")) as wiki:
+        said("add", "wiki", "pages", "--api", wiki.api, "--category", "Pages", "--depth", "0", "--target", "900")
         wiki.wait_for_requests(len(wiki.requests))
         wiki.fail_next(Failing(), STALLED, STALLED)  # how titles are spelt, and two batches
         running = start("run")

@@ -50,7 +50,7 @@ def test_a_provider_of_ones_own_is_registered_under_a_name() -> None:
     [
         ("wordlama", "Did you mean 'wordllama'?"),
         ("sentence_transformers", "Did you mean 'sentence-transformers'?"),
-        ("xyz", "There are wordllama, sentence-transformers, openai"),  # and those that other tests registered
+        ("xyz", "There are openai, sentence-transformers, wordllama"),  # and those that other tests registered
     ],
 )
 def test_a_provider_that_nobody_knows_is_refused_with_the_nearest_known(name: str, advice: str) -> None:

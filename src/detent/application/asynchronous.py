@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from detent.application.adding import AddVerbs
 from detent.application.connecting import Connected, connected
 from detent.application.database import DatabaseVerbs
 from detent.application.graph import AsyncGraph
@@ -30,7 +31,17 @@ _HOW = (
 )
 
 
-class AsyncDetent(ItemVerbs, WorkVerbs, SourceVerbs, LifecycleVerbs, RunVerbs, StatusVerbs, SearchVerbs, DatabaseVerbs):
+class AsyncDetent(
+    ItemVerbs,
+    WorkVerbs,
+    AddVerbs,
+    SourceVerbs,
+    LifecycleVerbs,
+    RunVerbs,
+    StatusVerbs,
+    SearchVerbs,
+    DatabaseVerbs,
+):
     """An open database with its verbs. Made by `detent.open_async()`."""
 
     def __init__(self, opened: Connected, sources: Sequence[Source] = ()) -> None:

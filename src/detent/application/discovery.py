@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.knowledge import NewItem
 from detent.services import pace
+from detent.services.keyring import scrubbed
 from detent.sources import PartlyUnseen, Source
 from detent.store import Store
 from detent.worker.outcomes import describe
@@ -82,7 +83,7 @@ async def discover(store: Store, sources: Sequence[Source], tell: Tell | None = 
             raise
         except (_Raised, DetentError) as error:
             cause, reason = (error.error, describe(error.error)) if isinstance(error, _Raised) else (error, str(error))
-            failure = DiscoveryFailed(source.name, found.named - before, reason)
+            failure = DiscoveryFailed(source.name, found.named - before, scrubbed(reason))
             failure.__cause__ = cause
             found.failures.append(failure)
     return found

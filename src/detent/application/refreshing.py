@@ -16,6 +16,7 @@ from detent.application.discovery import Tell
 from detent.errors import DatabaseAway, DetentError, DiscoveryFailed
 from detent.lifecycle import Event, Trouble
 from detent.services import pace
+from detent.services.keyring import scrubbed
 from detent.sources import PartlyTold, Source
 from detent.store import Kind, Store
 from detent.worker.outcomes import describe
@@ -55,7 +56,7 @@ async def refresh(store: Store, sources: Sequence[Source], tell: Tell | None = N
             raise
         except Exception as error:  # whatever a source raises keeps the others from nothing
             reason = str(error) if isinstance(error, DetentError) else describe(error)
-            failure = DiscoveryFailed(source.name, refreshing.told - before, reason, did="told of")
+            failure = DiscoveryFailed(source.name, refreshing.told - before, scrubbed(reason), did="told of")
             refreshed.failures.append(failure)
     return refreshed
 

@@ -59,6 +59,10 @@ class SourceVerbs(Verbs):
 
     async def list_sources(self) -> list[ListedSource]:
         """The sources, by name."""
+        from detent.application.adding import shown_settings
+        from detent.services.keyring import Keyring
+
+        keyring = Keyring(self.project.folder if self.project else None)
         counts: dict[tuple[str, str], int] = {}
         for line in await self.store.count_by_state():
             counts[line.source, line.label] = counts.get((line.source, line.label), 0) + line.count
@@ -73,7 +77,7 @@ class SourceVerbs(Verbs):
                 added_at=origin.added_at,
                 paused_at=origin.paused_at,
                 type=configured[origin.name].type if origin.name in configured else None,
-                settings=configured[origin.name].shown if origin.name in configured else None,
+                settings=shown_settings(configured[origin.name], keyring) if origin.name in configured else None,
                 labels=labels.get(origin.name, []),
             )
             for origin in await self.store.sources.all()
@@ -104,8 +108,8 @@ class SourceVerbs(Verbs):
         """
         from detent.application.removing import remove_source
 
-        gone = 0
-        async with contextlib.aclosing(remove_source(self.store, name)) as steps:
+        gone, folder = 0, self.project.folder if self.project else None
+        async with contextlib.aclosing(remove_source(self.store, name, folder)) as steps:
             async for gone in steps:
                 if tell is not None:
                     tell(gone)

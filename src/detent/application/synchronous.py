@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, BinaryIO
 
+    from detent.application.adding import AddedSource, ListedType
     from detent.application.asynchronous import Opening
     from detent.application.database import Checked, Pruned
     from detent.application.discovery import Tell
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from detent.lifecycle import Lifecycle, RetryPolicy
     from detent.search import Answer, Suggestion
     from detent.sources import Source
+    from detent.sources.types import Ask, Notify
     from detent.store import Entry, Holder, Kind, Page, Receipt, Story, Tally
     from detent.store.exchange import Digest, Loaded
     from detent.store.exchange.load import TellOf
@@ -522,6 +524,29 @@ class Detent(Portal):
     def workers(self) -> Sequence[Holder]:
         """The workers that hold items now."""
         return self.wait(self.asynchronous.workers())
+
+    def add_source(
+        self, name: str, type_: str, *, tell: Notify | None = None, ask: Ask | None = None, **settings: object
+    ) -> AddedSource:
+        """Add a source of a registered type, such as `add_source("docs", "files", folder="./docs")`.
+
+        The keywords are the type's options: those of `detent add TYPE --help`. Called again with the same name and
+        type, it changes the source as `detent add` does. Nothing is kept if something is wrong with the settings.
+
+        `tell` is called with a sentence while a service keeps it waiting. `ask` is called with a question where
+        something is needed that only a person knows; without it, that is an error.
+        """
+        return self.wait(self.asynchronous.add_source(name, type_, tell=tell, ask=ask, **settings))
+
+    def change_source(
+        self, name: str, *, tell: Notify | None = None, ask: Ask | None = None, **settings: object
+    ) -> AddedSource:
+        """Change some settings of a source that was added; what is not given stays as it is."""
+        return self.wait(self.asynchronous.change_source(name, tell=tell, ask=ask, **settings))
+
+    def source_types(self) -> list[ListedType]:
+        """The installed types of sources, with their options."""
+        return self.wait(self.asynchronous.source_types())
 
     def declare(self, source: str, label: str, lifecycle: Lifecycle) -> None:
         """Declare a source's label, with the lifecycle that its items follow."""

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from detent.application.adding import AddedSource, ListedType
     from detent.application.database import Checked, DatabaseInfo, Pruned, StoppedServer, Upgraded
     from detent.application.expansions import ExpansionStatus, StaleClaim, StateShare
     from detent.application.items import Moved
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from detent.worker.recruit import Recruit
 
 _HOMES = (
+    "detent.application.adding",
     "detent.application.database",
     "detent.application.expansions",
     "detent.application.items",
@@ -50,6 +52,7 @@ _HOMES = (
 """Where they come from; the last of these takes long to import."""
 
 __all__ = [
+    "AddedSource",
     "Answer",
     "Checked",
     "Content",
@@ -70,6 +73,7 @@ __all__ = [
     "Left",
     "Listed",
     "ListedSource",
+    "ListedType",
     "Loaded",
     "MadeProject",
     "Migrated",

@@ -184,8 +184,10 @@ def _unforeseen(error: Exception) -> int:
 
 
 def _complain(sentence: str, status: int) -> int:
+    from detent.services.keyring import scrubbed
+
     with contextlib.suppress(OSError):
-        click.echo(sentence, err=True)
+        click.echo(scrubbed(sentence), err=True)
     return status
 
 

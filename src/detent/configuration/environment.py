@@ -12,10 +12,11 @@ PREFIX = "DETENT_"
 # Variables with that prefix which are not settings, and their purpose.
 NOT_SETTINGS = {
     "DETENT_SAMPLES": "the folder of recorded responses that the conformance tests read",
+    "DETENT_SECRETS_FILE": "the file of secrets to read, instead of .detent/secrets.toml",
     "DETENT_SERVER_HOME": "where root's embedded servers keep their data, instead of /var/lib/detent",
     "DETENT_TRACE": "shows the stack trace of an unexpected error",
 }
-NOT_SETTINGS_PREFIX = "DETENT_TEST_"  # the tests' own
+NOT_SETTINGS_PREFIXES = ("DETENT_TEST_", "DETENT_SECRET_")  # the tests' own, and secrets of sources
 
 _BY_VARIABLE = {each.environment: each for each in SETTINGS.values()}
 
@@ -37,7 +38,9 @@ def from_environment(environment: Mapping[str, str]) -> dict[KeyPath, Given]:
 
 
 def _claims_to_be_a_setting(variable: str) -> bool:
-    return variable.startswith(PREFIX) and variable not in NOT_SETTINGS and not variable.startswith(NOT_SETTINGS_PREFIX)
+    return (
+        variable.startswith(PREFIX) and variable not in NOT_SETTINGS and not variable.startswith(NOT_SETTINGS_PREFIXES)
+    )
 
 
 def _unknown(variable: str) -> str:

@@ -1,9 +1,11 @@
-"""The providers by name: Detent's own, and those that a user's modules register."""
+"""The providers by name: those that installed packages register as entry points of the group `detent.embedding`,
+Detent's own among them, and those that a user's modules register."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from detent import plugins
 from detent.configuration import EmbeddingSettings
 from detent.configuration.values import nearest
 from detent.embedding.provider import Provider
@@ -12,6 +14,7 @@ from detent.errors import UnknownName
 Factory = Callable[[EmbeddingSettings], Provider]
 
 _FACTORIES: dict[str, Factory] = {}
+"""Those that a module of the user's registered in this process."""
 
 
 def register(name: str, factory: Factory) -> None:
@@ -20,41 +23,22 @@ def register(name: str, factory: Factory) -> None:
 
 
 def is_registered(name: str) -> bool:
-    return name in _FACTORIES
+    return name in _FACTORIES or name in plugins.names(plugins.EMBEDDING)
 
 
 def open_provider(settings: EmbeddingSettings) -> Provider:
     """The provider that the settings choose.
 
     What can be known at once is checked at once: that its packages are installed, that there is a key. A model is
-    loaded with the first text. Raises UnknownName, InvalidConfiguration or ExtraMissing.
+    loaded with the first text. Raises UnknownName, InvalidConfiguration, ExtraMissing or PluginBroken.
     """
-    factory = _FACTORIES.get(settings.provider)
+    factory = _FACTORIES.get(settings.provider) or plugins.load(plugins.EMBEDDING, settings.provider)
     if factory is None:
-        meant = nearest(settings.provider, {name: name for name in _FACTORIES})
-        advice = f"Did you mean {meant!r}?" if meant else f"There are {', '.join(_FACTORIES)}."
+        known = [*plugins.names(plugins.EMBEDDING), *_FACTORIES]
+        meant = nearest(settings.provider, {name: name for name in known})
+        advice = f"Did you mean {meant!r}?" if meant else f"There are {', '.join(known)}."
         raise UnknownName(f"There is no embedding provider {settings.provider!r}. {advice}")
-    return factory(settings)
-
-
-def _wordllama(settings: EmbeddingSettings) -> Provider:
-    from detent.embedding.wordllama import WordLlama
-
-    return WordLlama(settings)
-
-
-def _sentence_transformers(settings: EmbeddingSettings) -> Provider:
-    from detent.embedding.sentence_transformers import SentenceTransformers
-
-    return SentenceTransformers(settings)
-
-
-def _openai(settings: EmbeddingSettings) -> Provider:
-    from detent.embedding.openai import OpenAI
-
-    return OpenAI(settings)
-
-
-register("wordllama", _wordllama)
-register("sentence-transformers", _sentence_transformers)
-register("openai", _openai)
+    if not callable(factory):
+        raise plugins.PluginBroken(plugins.EMBEDDING, settings.provider, "it is no function that makes a provider")
+    provider: Provider = factory(settings)
+    return provider

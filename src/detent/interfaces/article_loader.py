@@ -12,23 +12,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from detent.application import Detent
+from detent.application.articles import LABEL, LoadedArticles, lost, references_to, refused
+from detent.application.wikis import ENGLISH_WIKIPEDIA, TITLES_AT_ONCE, Moved, is_followed
 from detent.errors import DetentError
 from detent.interfaces.wikipedia_client import WikipediaAPIClient
-from detent.interfaces.work_queue_manager import LABEL, WorkQueueManager
-from detent.knowledge import Done, Failed, Item, NewItem, Reference
-from detent.lifecycle import ARTICLE, PASSAGE, Event
-from detent.sources.wiki import nodes
-from detent.sources.wiki.client import TITLES_AT_ONCE
-from detent.sources.wiki.following import is_followed
-from detent.sources.wiki.handling import Articles
-from detent.sources.wiki.pages import Moved
-from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings
-from detent.store import Settled, Stage
-from detent.store.ledger.steering import Remark
+from detent.interfaces.work_queue_manager import WorkQueueManager
+from detent.knowledge import Done, Failed, NewItem
+from detent.lifecycle import ARTICLE, Event
 from detent.wikitext.site import Site
-from detent.worker.names import worker_name
 
-_LEASE_SECONDS = 300.0
 _WIKIPEDIA = Site(names={"Wikipedia": 4, "Wikipedia talk": 5, "Portal": 100, "Portal talk": 101})
 """The document's wiki, the English Wikipedia, as far as its namespaces go."""
 
@@ -42,10 +34,8 @@ class ArticleLoader:
         if client is not None:
             client.keep_pace(db)
         self._source = source
-        self._articles = Articles(WikiSettings())
-        db.declare(source, LABEL, ARTICLE)
-        for label in (nodes.SECTION, nodes.PASSAGE, nodes.CATEGORY):
-            db.declare(source, label, PASSAGE)
+        self._articles = LoadedArticles(db.asynchronous, source)
+        db.wait(self._articles.declare())
 
     def load_article(
         self,
@@ -73,30 +63,20 @@ class ArticleLoader:
         return self._client
 
     def _own_client(self) -> WikipediaAPIClient:
-        own = self.conn.wait(self.conn.asynchronous.store.sources.find(self._source))
-        added = WikiSettings.of(own.settings if own is not None and own.type == "wiki" else {})
-        if added.dump is not None:
+        added = self.conn.wait(self._articles.added())
+        if added is None:
+            return WikipediaAPIClient(ENGLISH_WIKIPEDIA, db=self.conn)
+        if added.api is None:
             raise DetentError(f"{self._source} is read from a dump. To fetch its articles, give a client.")
-        api = added.api or ENGLISH_WIKIPEDIA
-        return WikipediaAPIClient(api, added.contact, db=self.conn, per_minute=added.per_minute)
+        return WikipediaAPIClient(added.api, added.contact, db=self.conn, per_minute=added.per_minute)
 
     def _outcome(self, title: str, category: str | None, depth: int) -> Done | Failed:
         answer = self.client.answer(title)
         if isinstance(answer, Moved) and answer.page is not None and answer.page.title == title:
             answer = answer.page
-        item = Item(0, self._source, LABEL, title, ARTICLE.name, "claimed", 0, 1, depth)
-        outcome = self._articles.outcome(item, answer, self.client.site())
-        if not isinstance(outcome, Done):
-            return outcome if isinstance(outcome, Failed) else Failed("It could not be loaded.")
-        where_it_leads = [new for new in outcome.found if new.priority == depth]  # and not what it links to
-        outcome = replace(outcome, found=where_it_leads)
-        known = {mention.key for mention in outcome.mentions}
-        if category and outcome.node is not None and category not in known and category != "General":
-            named = Reference(nodes.IN_CATEGORY, nodes.CATEGORY, category, properties={"link_type": "category"})
-            mention = nodes.category(category)
-            outcome = replace(
-                outcome, references=[*(outcome.references or ()), named], mentions=[*outcome.mentions, mention]
-            )
+        outcome = self._articles.outcome(title, answer, self.client.site(), depth)
+        if isinstance(outcome, Done) and category and category != "General":
+            return self._articles.in_category(outcome, category)
         return outcome
 
     def _given_up(self, title: str, failed: Failed) -> str:
@@ -110,15 +90,15 @@ class ArticleLoader:
         if manager is not None:
             manager.carry(title, done)
             return True, None
-        item = self._own(title, depth)
+        item = self.conn.wait(self._articles.take(title, depth))
         if item is None and led_here:  # what was claimed is another name; whoever has the article loads it
             return True, None
         if item is None:
             return False, f"{title} is being worked on by somebody else."
         [receipt] = self.conn.settle([(item, done)])
-        if receipt.status is Settled.LOST:
+        if lost(receipt.status):
             return False, f"{title} was taken by somebody else meanwhile. Nothing was written."
-        return receipt.status is not Settled.REFUSED, receipt.reason
+        return not refused(receipt.status), receipt.reason
 
     def _tell_other_names(self, title: str, depth: int) -> bool:
         """Of a claimed title that leads to this article, it is written that it is another name, and nothing else.
@@ -146,29 +126,6 @@ class ArticleLoader:
                 break
         return names
 
-    def _own(self, title: str, depth: int) -> Item | None:
-        """The article under a claim of its own; None if somebody else has it."""
-        self.conn.add(self._source, LABEL, [NewItem(title, LABEL, depth)])
-        return self.conn.wait(self._taken(title))
-
-    async def _taken(self, title: str) -> Item | None:
-        store = self.conn.asynchronous.store
-        kind = await store.kinds.get(self._source, LABEL)
-        found = await store.steering.find([(kind, title)])
-        if not found:
-            raise DetentError(f"{title} is deeper than the articles of {self._source} may be.")
-        [row] = found
-        if row.state in ARTICLE.working:
-            return None
-        owner = worker_name(role="loader")
-        if row.state != ARTICLE.initial:
-            await store.items.reset([row.id], owner=owner)
-        stage = Stage(ARTICLE, ARTICLE.initial)
-        taken = await store.steering.take({row.id: Remark()}, stage, owner=owner, lease_seconds=_LEASE_SECONDS)
-        if not taken and (await store.show(row.id)).item.held_back:
-            raise DetentError(f"{title} is beyond what {self._source} was asked for: as many articles are loaded.")
-        return taken[0] if taken else None
-
 
 class LinkDiscovery:
     """Finds new articles in the links of others. `site` tells the namespaces of another wiki than the document's:
@@ -178,6 +135,7 @@ class LinkDiscovery:
         self._db = db
         self._source = source
         self._site = site or _WIKIPEDIA
+        self._articles = LoadedArticles(db.asynchronous, source)
         db.declare(source, LABEL, ARTICLE)
 
     def discover_links(self, source_title: str, links: Iterable[str], current_depth: int, max_depth: int = 2) -> int:
@@ -189,18 +147,17 @@ class LinkDiscovery:
         titles = list(dict.fromkeys(self._followed(links)))
         manager = WorkQueueManager.holding(self._db, self._source, source_title)
         if manager is not None:
-            manager.refer(source_title, [Reference(nodes.LINKS_TO, LABEL, title) for title in titles])
+            manager.refer(source_title, references_to(titles))
         else:
-            self._db.wait(self._refer(source_title, titles))
+            self._db.wait(self._articles.refer(source_title, titles))
         if current_depth >= max_depth:
             return 0
         return self._db.add(self._source, LABEL, [NewItem(title, LABEL, current_depth + 1) for title in titles])
 
     def article_exists(self, title: str) -> tuple[bool, str | None]:
         """Whether an article is known, and in what state."""
-        kind = self._db.wait(self._db.asynchronous.store.kinds.get(self._source, LABEL))
-        found = self._db.wait(self._db.asynchronous.store.items.find(kind, [title]))
-        return (True, str(found[title].state)) if title in found else (False, None)
+        state = self._db.wait(self._articles.state(title))
+        return state is not None, state
 
     def get_discovered_count(self) -> int:
         """How many articles are discovered and not loaded yet."""
@@ -210,10 +167,6 @@ class LinkDiscovery:
             for line in counts
             if (line.source, line.label, line.state) == (self._source, LABEL, ARTICLE.initial)
         )
-
-    async def _refer(self, source_title: str, titles: Sequence[str]) -> None:
-        store = self._db.asynchronous.store
-        await store.steering.refer(await store.kinds.get(self._source, LABEL), source_title, nodes.LINKS_TO, titles)
 
     def _followed(self, links: Iterable[str]) -> Sequence[str]:
         titles = [title for link in links if (title := self._site.title(link)) is not None]

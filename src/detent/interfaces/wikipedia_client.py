@@ -11,16 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from detent.application import Detent
+from detent.application.wikis import ENGLISH_WIKIPEDIA, Absent, Answer, AskedWiki, Moved, Page, WikiFailed, parsed
 from detent.errors import DetentError
-from detent.services import pace
 from detent.services.pace import Quota, Wait
-from detent.sources.wiki.client import Client, WikiFailed, read_address
-from detent.sources.wiki.following import followed
-from detent.sources.wiki.manners import client_of
-from detent.sources.wiki.pages import Absent, Answer, Moved, Page
-from detent.sources.wiki.settings import ENGLISH_WIKIPEDIA, WikiSettings, is_wikimedia
-from detent.sources.wiki.source import user_agent
-from detent.wikitext import parse
 from detent.wikitext.article import Section
 from detent.wikitext.site import Site
 
@@ -71,16 +64,10 @@ class WikipediaAPIClient:
         per_minute: float | None = None,
         keep_seconds: float = _KEEP_SECONDS,
     ) -> None:
-        read_address(api)
-        self._settings = WikiSettings(api=api, per_minute=per_minute)
-        if is_wikimedia(self._settings.host) and not contact:
-            raise DetentError("Wikimedia's wikis want to know who asks: WikipediaAPIClient(contact='you@example.org').")
-        self._agent = user_agent(contact)
+        self._wiki = AskedWiki(api, contact, per_minute)
         self._db = db
         self._keep_seconds = keep_seconds
         self._known: OrderedDict[str, _Kept] = OrderedDict()
-        self._site: Site | None = None
-        self._last: Client | None = None
 
     def keep_pace(self, db: Detent) -> None:
         """Ask no oftener than all together may who share this database."""
@@ -92,15 +79,15 @@ class WikipediaAPIClient:
         page = _page(answer)
         if page is None:
             raise ArticleNotFound(answer.reason if isinstance(answer, Absent) else f"There is no article {title!r}.")
-        article = parse(page.text, self.site(), page.title)
+        article = parsed(page, self.site())
         return WikipediaArticle(
             page.title,
             page.id,
             page.revision,
             page.text,
             article.sections,
-            [link.title.text for link in followed(article, page.title)],
-            list(article.categories),
+            article.links,
+            article.categories,
             article.infobox,
         )
 
@@ -134,18 +121,12 @@ class WikipediaAPIClient:
 
     def site(self) -> Site:
         """How the wiki spells titles."""
-        if self._site is None:
+        if self._wiki.site is None:
             _done(self._asked([]))
-        return self._site or Site()
+        return self._wiki.site or Site()
 
     async def _asked(self, titles: Sequence[str]) -> dict[str, Answer]:
-        if self._db is not None:
-            pace.keep(_SharedPace(self._db))
-        async with client_of(self._settings, self._agent) as client:
-            if self._last is not None:
-                client.remember(self._last)
-            self._last, self._site = client, await client.site()
-            return await client.fetch(titles) if titles else {}
+        return await self._wiki.fetch(titles, _SharedPace(self._db) if self._db is not None else None)
 
     def _keep(self, told: Mapping[str, Answer]) -> None:
         led_to = [each.page for each in told.values() if isinstance(each, Moved) and each.page is not None]

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
+from detent.services.keyring import scrubbed
+
 LONGEST_WAIT_SECONDS = 60.0
 """Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
 
@@ -91,4 +93,4 @@ async def turn(
 
 async def hold(service: str, seconds: float, reason: str) -> None:
     if (pace := _PACE.get()) is not None:
-        await pace.hold(service, seconds, reason)
+        await pace.hold(service, seconds, scrubbed(reason))

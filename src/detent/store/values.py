@@ -25,6 +25,7 @@ from detent.knowledge import (
     Step,
 )
 from detent.lifecycle import Trouble
+from detent.services.keyring import scrubbed
 
 LONGEST_TEXT = 100_000_000
 """Characters. PostgreSQL limits a statement with all its data to about 1 GB."""
@@ -191,9 +192,9 @@ def _check_embedding(embedding: Embedding) -> None:
 
 
 def printable(text: object) -> str:
-    """Return a message that can be stored: characters that PostgreSQL refuses are escaped, and a very long message
-    is cut."""
-    escaped = str(text)[:LONGEST_MESSAGE].replace("\x00", "\\x00")
+    """Return a message that can be stored: secrets are masked, characters that PostgreSQL refuses are escaped, and a
+    very long message is cut."""
+    escaped = scrubbed(str(text))[:LONGEST_MESSAGE].replace("\x00", "\\x00")
     return escaped.encode("utf-8", errors="backslashreplace").decode("utf-8")
 
 

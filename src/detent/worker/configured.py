@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from detent.configuration import Project
 from detent.errors import InvalidSource
+from detent.services.keyring import Keyring
 from detent.sources import Source
 from detent.sources.types import make
 from detent.store import Store
@@ -14,19 +16,21 @@ from detent.worker.duty import embeddable
 from detent.worker.patience import patiently
 
 
-async def all_sources(store: Store, declared: Sequence[Source], *, unless: asyncio.Event) -> list[Source]:
+async def all_sources(
+    store: Store, declared: Sequence[Source], *, unless: asyncio.Event, project: Project | None = None
+) -> list[Source]:
     """All that a worker process works on. It waits for a database that is away, `unless` it is to stop."""
 
     async def read() -> list[Source]:
-        return await with_imported(store, await with_configured(store, declared))
+        return await with_imported(store, await with_configured(store, declared, project))
 
     return await patiently(read, unless=unless)
 
 
-async def with_configured(store: Store, declared: Sequence[Source]) -> list[Source]:
-    """The sources that are declared, and those of Detent's own types."""
-    known = await store.sources.configured()
-    configured = [make(each.name, each.type, each.settings) for each in known if each.type != IMPORTED]
+async def with_configured(store: Store, declared: Sequence[Source], project: Project | None = None) -> list[Source]:
+    """The sources that are declared, and those that were added. Their secrets are the project's."""
+    known, keyring = await store.sources.configured(), Keyring(project.folder if project else None)
+    configured = [make(each.name, each.type, each.settings, keyring) for each in known if each.type != IMPORTED]
     names = {source.name for source in declared}
     for source in configured:
         if source.name in names:

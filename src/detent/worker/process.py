@@ -15,10 +15,12 @@ import signal
 import sys
 from pathlib import Path
 
+from detent import plugins
 from detent.configuration import Configuration, Project, load
 from detent.embedding import wordllama
 from detent.errors import DetentError
 from detent.postgres import attach
+from detent.services.keyring import scrubbed
 from detent.worker.board import Board
 from detent.worker.configured import all_sources
 from detent.worker.interpreter import prepare_for_work
@@ -40,7 +42,7 @@ async def work(spec: Spec) -> int:
     prepare_for_work()
     ending = _ending(spec, settings)
     async with opened(spec.conninfo, unless=ending) as store:
-        sources = await all_sources(store, declared, unless=ending)
+        sources = await all_sources(store, declared, unless=ending, project=project)
         board = Board(spec.board)
         worker = Worker(store, sources, settings, owner=spec.owner, board=board, replacement=spec.replacement)
         stopping = asyncio.create_task(_stop_when(ending, worker))
@@ -79,6 +81,7 @@ def _import_ahead() -> None:
         "detent.documents.markdown",
     ):
         importlib.import_module(name)
+    plugins.load(plugins.SOURCES, "files")
     wordllama.load_ahead()
 
 
@@ -96,7 +99,7 @@ def main() -> None:
                 stack.enter_context(attach(Path(spec.server)))
             status = runner.run(work(spec))
         except DetentError as error:
-            sys.stderr.write(f"{error}\n")
+            sys.stderr.write(f"{scrubbed(str(error))}\n")
             status = 2
         sys.stderr.flush()
         os._exit(status)  # at once: handlers that were given up, in threads or tasks, must not keep the process

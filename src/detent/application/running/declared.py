@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 async def declared(opened: Connected, given: Sequence[Source]) -> list[Source]:
     """The sources that a program gave, or else those of its modules, and those that were added to the database."""
-    return await with_configured(opened.store, given or _of_modules(opened))
+    return await with_configured(opened.store, given or _of_modules(opened), opened.project)
 
 
 def _of_modules(opened: Connected) -> list[Source]:

@@ -18,6 +18,7 @@ from detent.sources.source import PartlyTold
 from detent.sources.wiki import nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE, Client, Revision, WikiFailed
 from detent.sources.wiki.dump import CacheUnwritable, Dump, DumpMissing, DumpUnreadable
+from detent.sources.wiki.fetched import FetchedPages
 from detent.sources.wiki.following import tells_apart
 from detent.sources.wiki.hidden import HiddenCategories
 from detent.sources.wiki.manners import client_of
@@ -105,11 +106,13 @@ class Articles:
 
 
 class ByClient:
-    """Articles from a wiki's API, as many titles at a time as it answers at once."""
+    """Articles from a wiki's API, as many titles at a time as it answers at once. `fetched` has pages that need not be
+    asked for."""
 
-    def __init__(self, settings: WikiSettings, agent: str) -> None:
+    def __init__(self, settings: WikiSettings, agent: str, fetched: FetchedPages | None = None) -> None:
         self._settings = settings
         self._agent = agent
+        self._fetched_before = fetched
         self._articles = Articles(settings)
         self._client: Client | None = None
         self._kept: OrderedDict[str, Page] = OrderedDict()
@@ -154,6 +157,7 @@ class ByClient:
             site = await self._client.site()
         except WikiFailed as error:
             return dict.fromkeys([item.id for item in items], _failed(error))
+        answers |= await self._fetched_ahead([item for item in items if item.key not in answers])
         try:
             answers |= await self._client.fetch([item.key for item in items if item.key not in answers])
         except WikiFailed as error:
@@ -169,6 +173,14 @@ class ByClient:
             item.id: self._articles.outcome(item, answers[item.key], site) if item.key in answers else otherwise
             for item in items
         }
+
+    async def _fetched_ahead(self, items: Sequence[Item]) -> dict[str, Page]:
+        """The pages that were fetched when seeds were checked. Whoever has been tried or loaded before wants newer
+        ones."""
+        first = [item.key for item in items if item.content_hash is None and item.priority == 0]
+        if self._fetched_before is None or not first:
+            return {}
+        return await asyncio.to_thread(self._fetched_before.take, first)
 
     def _kept_for(self, item: Item) -> Page | None:
         """The page that came along before, unless the wiki has told of a newer one since."""

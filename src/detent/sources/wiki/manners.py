@@ -24,7 +24,7 @@ def client_of(
         if error.code != TOO_MANY:  # otherwise it is asked for fewer at once, and not later
             await manners.hold(error, failed_in_a_row)
 
-    return Client(settings.api or "", agent, manners.turn, hold, manners.again if patient else None)
+    return Client(settings.asked, agent, manners.turn, hold, manners.again if patient else None)
 
 
 def batches_at_once(settings: WikiSettings, usually: int) -> int:

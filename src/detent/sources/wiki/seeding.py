@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -17,6 +18,8 @@ from detent.sources.wiki.slips import great_slips, small_slips
 from detent.wikitext import parse
 from detent.wikitext.addresses import is_address, is_of, title_at
 from detent.wikitext.site import ARTICLES, CATEGORIES, LONGEST_TITLE, Site
+
+Keep = Callable[[Sequence[Page]], object]
 
 MOST_MEMBERS = 100_000
 MOST_TOLD = 20
@@ -75,14 +78,17 @@ class Wanted:
         return bool(self.titles or self.categories or self.searches)
 
 
-async def from_wiki(client: Client, wanted: Wanted) -> Seeds:
-    """The seeds that a wiki has."""
+async def from_wiki(client: Client, wanted: Wanted, keep: Keep | None = None) -> Seeds:
+    """The seeds that a wiki has. `keep` is called with the pages of some of them, as they were fetched."""
     site = await client.site()
     seeds = Seeds(language=site.language)
     titles = _titles(seeds, wanted.titles, (site.host, client.host), site)
     known: dict[str, _Known] = {}
     for some in _portions(titles):
-        known |= _looked_at(await client.fetch(some), site)
+        answers = await client.fetch(some)
+        known |= _looked_at(answers, site)
+        if keep is not None:
+            await asyncio.to_thread(keep, list(_articles(answers, known)))
     for title in titles:
         if fault := _take(seeds, title, known[title]):
             near = await _near(client, title, fault.meant) if _is_explained(seeds, title, fault) else []
@@ -167,6 +173,14 @@ def _portions(titles: Sequence[str]) -> Iterator[Sequence[str]]:
 def _looked_at(answers: Mapping[str, Answer], site: Site) -> dict[str, _Known]:
     """What is to be known of the answers to titles, without the texts."""
     return {asked: _known(asked, answer, site) for asked, answer in answers.items()}
+
+
+def _articles(answers: Mapping[str, Answer], known: Mapping[str, _Known]) -> Iterator[Page]:
+    """The pages among these answers that are articles."""
+    for asked, answer in answers.items():
+        page = answer.page if isinstance(answer, Moved) else answer
+        if isinstance(page, Page) and known[asked].fault is None:
+            yield page
 
 
 def _known(asked: str, answer: Answer, site: Site) -> _Known:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from detent.configuration.masking import masked
 
@@ -28,7 +28,8 @@ _USUAL_PORTS = {"http": 80, "https": 443}
 class WikiSettings:
     """A wiki, reached by its API or in a dump, the articles to begin with, and how far to go from there. Without seeds,
     all of a dump is taken. `contact` stands in the User-Agent; `language` is that of the texts, None for what the
-    database has. There may be a password in `api`."""
+    database has. `cache` is a folder for files. `password` is that of the user in `api`, and is kept apart.
+    """
 
     api: str | None = field(default=None, repr=False)
     dump: Path | None = None
@@ -42,6 +43,7 @@ class WikiSettings:
     per_minute: float | None = None
     passage_size: int = PASSAGE_SIZE
     language: str | None = None
+    password: str | None = field(default=None, repr=False)
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -52,7 +54,9 @@ class WikiSettings:
         return cls(**{**known, "seeds": tuple(known.get("seeds", ()))})
 
     def as_data(self) -> dict[str, Any]:
+        """The settings as they are kept, without the password."""
         written: dict[str, Any] = asdict(self)
+        del written["password"]
         paths = {name: str(written[name]) for name in ("dump", "index", "cache") if written[name] is not None}
         return {**written, **paths, "seeds": list(self.seeds)}
 
@@ -60,6 +64,15 @@ class WikiSettings:
     def address(self) -> str | None:
         """Where the API is, as it may be shown."""
         return masked(self.api) if self.api else None
+
+    @property
+    def asked(self) -> str:
+        """The address that is asked, with the password of the user in it."""
+        place = urlsplit(self.api or "")
+        user, at, host = place.netloc.rpartition("@")
+        if not (self.password and at):
+            return self.api or ""
+        return place._replace(netloc=f"{user}:{quote(self.password, safe='')}@{host}").geturl()
 
     @property
     def host(self) -> str:
@@ -76,6 +89,16 @@ class WikiSettings:
     def requests_per_minute(self) -> float | None:
         """How often the wiki may be asked: what was said, or else what is usual there; None for any number."""
         return self.per_minute or (_WIKIMEDIA_PER_MINUTE if is_wikimedia(self.host) else None)
+
+
+def without_password(api: str) -> tuple[str, str | None]:
+    """An address as it is kept, and the password that stood in it, if one did."""
+    place = urlsplit(api)
+    user, at, host = place.netloc.rpartition("@")
+    name, colon, password = user.partition(":")
+    if not (at and colon):
+        return api, None
+    return place._replace(netloc=f"{name}@{host}").geturl(), unquote(password)
 
 
 def is_same_wiki(one: str, other: str) -> bool:

@@ -16,6 +16,7 @@ from detent.sources.source import Function, Handler, Source
 from detent.sources.wiki import manners, nodes
 from detent.sources.wiki.client import TITLES_AT_ONCE
 from detent.sources.wiki.dump import Dump
+from detent.sources.wiki.fetched import FetchedPages
 from detent.sources.wiki.handling import ARTICLES_IN, ByClient, ByDump
 from detent.sources.wiki.nodes import ARTICLE, CATEGORY, PASSAGE, SECTION
 from detent.sources.wiki.settings import WikiSettings
@@ -36,7 +37,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
     versions = {ARTICLE: f"{nodes.VERSION} {given.passage_size}"}
     source = partial(Source, name, lifecycles, language=given.language, bounds=bounds, versions=versions)
     if given.dump is None:
-        by_client = ByClient(given, user_agent(given.contact))
+        by_client = ByClient(given, user_agent(given.contact), fetched_of(given))
         handlers = [
             _handler(
                 by_client.load,
@@ -81,11 +82,18 @@ def dump_of(given: WikiSettings) -> Dump:
     return Dump(given.dump, given.cache or given.dump.parent / _CACHE, given.index)
 
 
+def fetched_of(given: WikiSettings) -> FetchedPages | None:
+    """The pages that were fetched when seeds were checked, if there is a folder to keep them in."""
+    return FetchedPages(given.cache, given.api) if given.cache is not None and given.api is not None else None
+
+
 def tidy(dropped: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> None:
     """Remove what was made of a dump that is not read any more and is of no use to these other sources. Beside a dump,
-    outside of a project, it is left: others may read it there."""
-    given = WikiSettings.of(dropped)
-    dumps = [dump_of(other) for other in map(WikiSettings.of, others) if other.dump is not None]
+    outside of a project, it is left: others may read it there. Pages that were fetched ahead are removed too."""
+    given, left = WikiSettings.of(dropped), [WikiSettings.of(other) for other in others]
+    if (fetched := fetched_of(given)) is not None and given.api not in [other.api for other in left]:
+        fetched.forget()
+    dumps = [dump_of(other) for other in left if other.dump is not None]
     if given.dump is not None and given.cache is not None:
         with suppress(OSError):  # it may all be made again, and takes only room
             dump_of(given).tidy(dumps)

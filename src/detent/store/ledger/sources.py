@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from psycopg.types.json import Jsonb
 
-from detent.configuration.masking import masked
 from detent.errors import SourceConflict
 from detent.store.database import Database, fetch
 from detent.store.ledger.kinds import LOCK, refuse_removed, unknown
@@ -17,8 +16,6 @@ from detent.store.values import check_key
 
 IMPORTED = "imported"
 """The type of a source that came from a file: its only work is embedding."""
-
-_ADDRESS = "api"
 
 Change = Callable[[Mapping[str, Any] | None], Mapping[str, Any]]
 
@@ -32,19 +29,11 @@ class Origin(NamedTuple):
 
 
 class Configured(NamedTuple):
-    """A source of a registered type, and its settings."""
+    """A source of a registered type, and its settings. No secret is among them."""
 
     name: str
     type: str
     settings: Mapping[str, Any]
-
-    @property
-    def shown(self) -> dict[str, Any]:
-        """Return its settings for display, without the password in an address."""
-        return {
-            name: masked(value) if name == _ADDRESS and isinstance(value, str) else value
-            for name, value in self.settings.items()
-        }
 
 
 class Sources:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from detent.errors import IllegalMove, Unstorable
 from detent.knowledge import NOTHING, Done, Failed, Item, Outcome, Product, Retry, Skipped, Step
 from detent.lifecycle import Again, Event, GiveUp, Lifecycle, Path, RetryPolicy, Trouble, decide
+from detent.services.keyring import scrubbed
 from detent.store.values import check_outcome, printable
 
 
@@ -64,10 +65,10 @@ def _verdict(
     match outcome:
         case Done():
             path = _way_out(item, outcome.to, lifecycle)
-            return Verdict(item, path, 0, outcome.note, None, None, outcome if _writes(outcome) else None)
+            return Verdict(item, path, 0, _note(outcome.note), None, None, outcome if _writes(outcome) else None)
         case Step():
             path = _way_on(item, outcome.to, lifecycle)
-            return Verdict(item, path, 1, outcome.note, done=outcome, stays=True)
+            return Verdict(item, path, 1, _note(outcome.note), done=outcome, stays=True)
         case Retry():
             return _retry(item, outcome, lifecycle, policy, jitter())
         case Failed():
@@ -95,6 +96,10 @@ def _way_on(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle) ->
     if path.to not in lifecycle.working:
         raise IllegalMove(item, item.state, path.to, lifecycle.name)
     return path
+
+
+def _note(note: str | None) -> str | None:
+    return scrubbed(note) if note else note
 
 
 def _writes(done: Product) -> bool:
