@@ -61,6 +61,8 @@ async def db(database: str, tmp_path: Path) -> AsyncIterator[AsyncDetent]:
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Installs packages, each a module with an entry point."""
 
+    installed: list[str] = []
+
     def add(module: str, text: str, name: str, group: str = "detent.sources") -> None:
         site = tmp_path / "site"
         about = site / f"{module}-1.0.dist-info"
@@ -69,11 +71,14 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         (about / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:REGISTERED\n")
         (site / f"{module}.py").write_text(text)
         monkeypatch.syspath_prepend(site)
-        monkeypatch.delitem(sys.modules, module, raising=False)
+        sys.modules.pop(module, None)
+        installed.append(module)
         plugins.forget()
 
     yield add
     plugins.forget()
+    for module in installed:
+        sys.modules.pop(module, None)
 
 
 async def test_a_source_is_added_changed_and_listed(db: AsyncDetent, tmp_path: Path) -> None:
