@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 NAME ?=
+KEEP ?=
 SECONDS ?= 30
 TESTS = $(if $(NAME),$(or $(wildcard tests/$(NAME) tests/*/$(NAME)),$(NAME)))
 
@@ -19,8 +20,8 @@ setup: .venv/ready ## make .venv with the pinned dependencies and the detent com
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: setup ## a small source through its stages, with a worker killed on the way
-	$(BIN)/python -m detent.demo
+demo: setup ## Detent reads its own documents and code, and loses a worker; KEEP=folder keeps the project
+	$(BIN)/python -m detent.demo $(KEEP)
 
 test: setup ## all tests, or those of one room or path with NAME=…
 	$(BIN)/pytest -n 3 --dist worksteal $(TESTS)

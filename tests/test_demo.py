@@ -26,12 +26,12 @@ def place() -> Iterator[Path]:
 
 
 @pytest.fixture
-def start(place: Path) -> Iterator[Callable[[], Demo]]:
+def start(place: Path) -> Iterator[Callable[..., Demo]]:
     started: list[Demo] = []
 
-    def begin() -> Demo:
+    def begin(*arguments: str) -> Demo:
         process = subprocess.Popen(
-            [sys.executable, "-m", "detent.demo"],
+            [sys.executable, "-m", "detent.demo", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -57,19 +57,24 @@ def read_until(demo: Demo, words: str) -> None:
     raise AssertionError(f"the demo ended without saying {words!r}")
 
 
-def test_the_demo_proves_what_it_says_and_tells_what_to_try_next(place: Path, start: Callable[[], Demo]) -> None:
+def test_the_demo_runs_real_commands_and_proves_that_a_killed_worker_cost_nothing(
+    place: Path, start: Callable[..., Demo]
+) -> None:
     demo = start()
-    out, err = demo.communicate(timeout=120)
+    out, err = demo.communicate(timeout=300)
 
-    assert (demo.returncode, err) == (0, "")
-    assert "✓ each result was written exactly once" in out
+    assert (demo.returncode, err) == (0, ""), out
+    typed = [line.split()[2] for line in out.splitlines() if line.startswith("$ detent ")]
+    assert typed == ["init", "add", "run", "search", "search", "search", "show", "status", "db"]
+    assert out.count("✓") == 4
     assert "✗" not in out
-    assert "detent init" in out.splitlines()[-1]
+    assert "attempt 2" in out, "the item shown is one that the killed worker held"
+    assert "KEEP=" in out.partition("Try next")[2]
     assert list(place.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", ["1. ", "3. "])
-def test_a_demo_that_is_terminated_cleans_up(place: Path, start: Callable[[], Demo], words: str) -> None:
+@pytest.mark.parametrize("words", ["$ detent init", "$ detent run"])
+def test_a_demo_that_is_terminated_cleans_up(place: Path, start: Callable[..., Demo], words: str) -> None:
     demo = start()
     read_until(demo, words)
     demo.send_signal(signal.SIGTERM)
@@ -79,12 +84,24 @@ def test_a_demo_that_is_terminated_cleans_up(place: Path, start: Callable[[], De
     assert list(place.iterdir()) == []
 
 
-def test_a_demo_whose_reader_has_gone_ends_quietly(place: Path, start: Callable[[], Demo]) -> None:
+def test_a_demo_whose_reader_has_gone_ends_quietly(place: Path, start: Callable[..., Demo]) -> None:
     demo = start()
-    read_until(demo, "3. ")
+    read_until(demo, "$ detent run")
     assert demo.stdout is not None
     demo.stdout.close()
     assert demo.stderr is not None
     assert demo.stderr.read() == ""
     assert demo.wait(120) == 0
     assert list(place.iterdir()) == []
+
+
+def test_a_project_that_is_kept_stays_and_is_not_begun_twice(place: Path, start: Callable[..., Demo]) -> None:
+    kept = place / "kept"
+    demo = start(str(kept))
+    read_until(demo, "$ detent add")
+    demo.send_signal(signal.SIGTERM)
+    assert demo.wait(120) == 143
+    assert sorted(path.name for path in kept.iterdir()) == [".detent", "detent.toml"]
+
+    _, err = start(str(kept)).communicate(timeout=60)
+    assert "is not an empty folder" in err
