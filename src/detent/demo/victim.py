@@ -48,12 +48,14 @@ async def kill_a_busy_worker(db: AsyncDetent, run: Process) -> Victim:
 
 async def _busy(db: AsyncDetent) -> list[str]:
     """The workers to choose from, once some files are parsed."""
-    parsed = sum(line.count for line in await db.count_by_state() if (line.label, line.state) == ("File", "parsed"))
-    return [worker.owner for worker in await db.workers() if worker.items >= _FEWEST_ITEMS] if parsed else []
+    states = [line.state for line in await db.count_by_state() if line.label == "File" and line.count]
+    if set(states) <= {"pending", "parsing"}:
+        return []
+    return [worker.owner for worker in await db.workers() if worker.items >= _FEWEST_ITEMS]
 
 
 async def _held(db: AsyncDetent, owner: str) -> dict[int, str]:
     """The files that a worker holds."""
-    pages = [await db.items(label="File", state=state, limit=1000) for state in ("parsing", "linking")]
-    stories = [await db.show(item.id) for page in pages for item in page.items]
+    parsing = await db.items(label="File", state="parsing", limit=1000)
+    stories = [await db.show(item.id) for item in parsing.items]
     return {told.item.id: told.item.key for told in stories if told.owner == owner}
