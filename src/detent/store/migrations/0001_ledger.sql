@@ -5,12 +5,10 @@
 -- 1. Who may move an item. An item at rest, or waiting for work, has exactly one row in `place`; an item
 --    under way has none, and is named in a `lease`. Whoever deletes the place row, or shows the lease's
 --    token, may move the item; nobody else. Every mover takes leases first (by token), places second (by
---    item) and items last, and its locks on sources and tables before any of these; so movers never wait
---    for each other in a circle.
+--    item) and items last, and its locks on sources and tables before any of these; so movers never deadlock.
 -- 2. `item` is updated often, so no index covers a column that a move changes: each is a heap-only update that
---    touches no index. What must be found by state is found through `place`, which is only ever inserted
---    and deleted.
--- 3. Nothing is counted by scanning. Each transaction appends to `tally` by how much it changed each count,
+--    touches no index. Items are found by state through `place`, whose rows are only ever inserted and deleted.
+-- 3. Nothing is counted by scanning. Each transaction appends its change of each count to `tally`,
 --    so that writers never wait for a counter; a count is the sum, and the rows are folded now and then.
 
 CREATE FUNCTION clock() RETURNS timestamptz LANGUAGE sql STABLE AS
@@ -53,11 +51,11 @@ COMMENT ON COLUMN kind.most IS 'How many items may come to rest in most_state; n
 COMMENT ON COLUMN kind.breadth IS 'Of what one item finds deeper than itself, how many count; null for all.';
 COMMENT ON COLUMN kind.version IS 'What its items are made by; when it changes, all that were done are made again.';
 
--- Whoever drops a source, or sets bounds of its kinds, locks it; whoever holds kinds shares the locks of their sources,
--- before any lock of rule 1, and nobody waits for that but who drops one or sets bounds. The kinds that are there are
--- looked up when the locks are had, and stay, with their bounds, until the transaction ends.
--- An item has no foreign key to its kind, which would be looked up for each: who writes rows of a kind that no item in
--- its hands keeps there holds it first.
+-- A transaction that drops a source, or sets bounds of its kinds, locks it; one that holds kinds shares the locks
+-- of their sources, before any lock of rule 1, and only droppers and setters of bounds wait for that. The existing
+-- kinds are read once the locks are held, and stay, with their bounds, until the transaction ends. An item has no
+-- foreign key to its kind, which would be checked for each row: a transaction that writes rows of a kind holds the
+-- kind first, unless an item that it holds keeps the kind there.
 CREATE FUNCTION lock_source(number integer) RETURNS void LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(233177088, number);
 $$;
@@ -68,8 +66,8 @@ BEGIN
     RETURN QUERY SELECT id FROM kind WHERE id = ANY (numbers);
 END $$;
 
--- `attempt` counts the claims of the present stage that ended badly, and the one under way.
--- `changed` is a wish: the content changed while a worker had the item, so it goes round again.
+-- `attempt` counts the failed claims of the present stage, and the current one. `changed` is a wish: the content
+-- changed while a worker had the item, so it is processed again.
 CREATE TABLE item (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind_id      integer NOT NULL,
@@ -86,7 +84,7 @@ CREATE TABLE item (
     CONSTRAINT item_key UNIQUE (kind_id, key) INCLUDE (id, priority)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
--- `alone`: the item was held by a worker that died, and is tried again with nothing beside it.
+-- `alone`: the item was held by a worker that died, and is retried with nothing beside it.
 CREATE TABLE place (
     kind_id     integer NOT NULL,
     state       text COLLATE "C" NOT NULL,
@@ -97,30 +95,31 @@ CREATE TABLE place (
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE INDEX place_order ON place (kind_id, state, not_before, priority, item_id);
 
--- Where at most so many items of a kind may come to rest, those wait until they are let in, in this place, that are
--- not in yet. Those are in that are under way, that rest in the state that counts, or that wait without being held back.
--- An item comes in by being let in, and never otherwise; so no more come to rest there than were let in.
+-- If the number of a kind's items at rest is limited, items that are not admitted yet wait in this place. An item
+-- is admitted if it is under way, rests in the state that counts, or waits without being held back. There is no
+-- other way to be admitted; so no more items come to rest there than were admitted.
 CREATE FUNCTION held_back() RETURNS timestamptz LANGUAGE sql IMMUTABLE AS
 $$ SELECT timestamptz '9999-01-01 00:00:00+00' $$;
 
--- Items that were found nearer than they were known to be, or whose finds count only now: somebody who moves items is to
--- give them that priority, and to send them round again. Who finds them cannot: it would have to wait for whoever has
--- them at that moment, who may be waiting for it.
+-- Items that were found nearer than before, or whose finds count only now: a mover of items gives them this
+-- priority later, and sends them back to work. The transaction that finds them cannot: it would have to wait for
+-- the item's holder, which may be waiting for it.
 CREATE TABLE nearer (
     item_id     bigint NOT NULL,
     priority    integer NOT NULL
 );
 CREATE INDEX nearer_item ON nearer (item_id);
 
--- Adds the items of a kind that are not there yet; returns how many that were, or null if there is no such kind any
--- more. Without states all begin in the initial one. Keys come sorted, so that concurrent adders never wait in a circle;
--- if no numbers are given, they are drawn in the order of the places, since items of one priority are claimed in the
--- order of their numbers. Those that are there are left out beforehand: a conflict with one would wait for whoever moves
--- it, who, if two articles are settled that found each other, waits for this one. A key that somebody else adds at the
--- same moment is waited for, and then it is there; ON CONFLICT would do the same, and costs each item a third more.
--- Each key is looked up once, and mostly in the index alone: articles name hundreds of titles that are known. What is
--- beyond the kind's depth is left out; where at most so many may come to rest, those that are to wait for work are
--- held back.
+-- Add the items of a kind that do not exist yet; returns their number, or null if the kind no longer exists.
+-- Without states all begin in the initial one. Keys come sorted, so that concurrent adders never deadlock; if no
+-- numbers are given, they are drawn in the order of the places, since items of one priority are claimed in the
+-- order of their numbers.
+--
+-- Existing items are left out beforehand: a conflict with one would wait for its mover, which, if two articles are
+-- settled that found each other, waits for this transaction. A key that somebody else adds at the same moment is
+-- waited for, and then exists; ON CONFLICT would do the same, at a third more cost per item. Each key is looked up
+-- once, and mostly in the index alone: articles name hundreds of known titles. Items beyond the kind's depth are
+-- left out; if the number at rest is limited, new items that would wait for work are held back.
 CREATE FUNCTION add_items(kind integer, initial text, waiting text[], keys text[], places integer[], numbers bigint[],
                           states text[], priorities integer[], hashes text[])
 RETURNS bigint LANGUAGE plpgsql AS $$
@@ -186,12 +185,12 @@ BEGIN
     END LOOP;
 END $$;
 
--- One lease per claim, however many items it covers: renewal costs the same for one item as for a thousand.
--- The moves that rescue makes are kept here as data, because the rescuer may be a program that does not
--- know the lifecycle; `back_again` is where an item goes whose content changed. `suspect`: its one item is to
--- be tried with nothing beside it; `alone`: it is, so that a worker that dies now dies of it. `open` counts the
--- items not settled yet; the lease goes with the last of them. `steps` counts the commits in the middle of the work on
--- the one item of a lease; the first of them tells the claim to the journal.
+-- One lease per claim, however many items it covers: renewal costs the same for one item as for a thousand. The
+-- moves that rescue makes are stored here as data, because the rescuer may be a program that does not know the
+-- lifecycle; `back_again` is the target of an item whose content changed. `suspect`: its one item is to be tried
+-- with nothing beside it; `alone`: it is, so that a worker that dies now dies of it. `open` counts the items not
+-- settled yet; the lease goes with the last of them. `steps` counts the commits in the middle of the work on the
+-- one item of a lease; the first of them writes the claim to the journal.
 CREATE TABLE lease (
     token        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner        text NOT NULL,
@@ -215,8 +214,9 @@ CREATE TABLE lease (
 ) WITH (fillfactor = 50);
 ALTER TABLE lease ALTER items SET STORAGE EXTERNAL;
 
--- Work is told when it ends: a row with `waited` tells two moves, the claim from that state at the time `began`,
--- and how the item left work. Of an item under way, its lease tells the claim. The view `move` has one row each.
+-- Work is written to the journal when it ends: a row with `waited` stands for two moves, the claim from that state
+-- at the time `began`, and the item's way out of work. The claim of an item under way is read from its lease. The
+-- view `move` has one row per move.
 CREATE TABLE journal (
     id          bigint GENERATED ALWAYS AS IDENTITY,
     item_id     bigint NOT NULL,
@@ -252,7 +252,7 @@ CREATE TABLE tally (
     count       bigint NOT NULL
 );
 
--- Why an item failed, or last failed if it is to be tried again. Success removes it.
+-- The present failure of an item, or its last one if it is to be retried. Success removes it.
 CREATE TABLE failure (
     item_id     bigint PRIMARY KEY,
     kind        text COLLATE "C" NOT NULL,
@@ -263,8 +263,8 @@ CREATE TABLE failure (
 );
 CREATE INDEX failure_kind ON failure (kind, item_id);
 
--- The failed attempts of earlier rounds of an item that was sent back to the beginning after a failure, with
--- the content it has. A stage's own count begins anew there; this one goes on, so that retrying has a limit.
+-- The failed attempts of earlier rounds of an item that was sent back to the beginning after a failure, with its
+-- present content. A stage's own count begins anew there; this one goes on, so that retrying has a limit.
 CREATE TABLE retried (
     item_id      bigint PRIMARY KEY,
     count        integer NOT NULL CHECK (count > 0),
@@ -277,8 +277,8 @@ CREATE TABLE checkpoint (
     at          timestamptz NOT NULL
 );
 
--- When each service may be asked next, by whoever shares this database. There are few services, so the rows are locked for
--- a moment at a time.
+-- The time of the next turn at each service, for all processes that share this database. There are few services,
+-- so the rows are locked for a moment at a time.
 CREATE TABLE pace (
     service     text COLLATE "C" PRIMARY KEY,
     next_at     timestamptz NOT NULL,

@@ -1,13 +1,13 @@
 -- The graph: nodes, references and aliases. An edge is not stored: it is a reference whose target has a node.
 --
 -- A reference names its target by kind and key, so it may be written before, after or while the target is, and is
--- an edge from the moment both are there: nothing has to be resolved, and so nothing can be resolved twice.
+-- an edge from the moment both exist: nothing has to be resolved, and so nothing can be resolved twice.
 
 CREATE SEQUENCE text_number;
 
--- An item's content. `parent_id` is the item that brought it with its own outcome, if it was not worked on for
--- itself; `edge` is the type of the edge from there. `shared`: many may name it, and it goes with the last that
--- does. `text_id` is another number whenever the title or the text is another: what search knows a text by.
+-- An item's content. `parent_id` is the item whose outcome wrote the node, if the node is not an item's own work;
+-- `edge` is the type of the edge from there. `shared`: many items may name it, and it goes with the last that
+-- does. `text_id` changes whenever the title or the text does: search knows a text by it.
 CREATE TABLE node (
     item_id      bigint PRIMARY KEY,
     parent_id    bigint,
@@ -35,12 +35,12 @@ CREATE TABLE reference (
 );
 CREATE INDEX reference_target ON reference (kind_id, key, item_id);
 
--- What items say about other keys of their kind: that `key` stands for `said_key`. Several may say it of one key, and
--- what counts does not depend on who came first. What has content of its own stands for nothing else; then an item's
--- own word about its key goes before that of others, and of theirs the one with the first `said_key`. The others stay,
--- in case that one is taken back. `to_key` is null where a claim does not count, and else where it leads in the end,
--- over others, so that looking one up is one step. Of what leads in a circle, `to_key` is `said_key`: aliases have no
--- content, so it leads nowhere.
+-- Claims of items about other keys of their kind: that `key` stands for `said_key`. Several items may claim one
+-- key, and the claim that counts does not depend on their order. A key with content of its own stands for nothing
+-- else; otherwise an item's own claim about its key counts before those of others, and of theirs the one with the
+-- first `said_key`. The others stay, in case that one is withdrawn. `to_key` is null if a claim does not count,
+-- and otherwise the final target, over other aliases, so that a look-up is one step. In a cycle, `to_key` is
+-- `said_key`: aliases have no content, so it leads nowhere.
 CREATE TABLE alias_claim (
     kind_id     integer NOT NULL,
     key         text COLLATE "C" NOT NULL,
@@ -53,8 +53,7 @@ CREATE INDEX alias_target ON alias_claim (kind_id, to_key);
 CREATE INDEX alias_said_key ON alias_claim (kind_id, said_key);
 CREATE INDEX alias_said_by ON alias_claim (said_by);
 
--- A node that is written in the same moment as the claim on its key is not seen by who writes that, and goes before it
--- all the same.
+-- The writer of a claim does not see a node written at the same moment for its key; the node wins all the same.
 CREATE VIEW alias AS SELECT kind_id, key, to_key, said_by, said_key FROM alias_claim
 WHERE to_key IS NOT NULL AND NOT EXISTS (
     SELECT FROM item JOIN node ON node.item_id = item.id
@@ -75,8 +74,8 @@ FROM node AS child JOIN node AS parent ON parent.item_id = child.parent_id
 WHERE child.parent_id IS NOT NULL AND child.edge IS NOT NULL;
 COMMENT ON VIEW edge IS 'Every edge. A reference that is not here waits for its target.';
 
--- What an item's embedding was made with and from. `hash` is that of the text, by which the vector is found: items
--- with the same text share it. `content_hash` is what somebody else said who embedded it.
+-- The origin of an item's embedding. `hash` is the hash of the text, by which the vector is found: items with the
+-- same text share it. `content_hash` is the one that another program gave that did the embedding.
 CREATE TABLE embedding (
     item_id      bigint PRIMARY KEY,
     provider     text COLLATE "C",
@@ -87,15 +86,15 @@ CREATE TABLE embedding (
 CREATE INDEX embedding_hash ON embedding (hash) WHERE hash IS NOT NULL;
 CREATE INDEX node_shared ON node (item_id) WHERE shared;
 
--- Aliases are written and forgotten by one at a time, last in its transaction: so those who write parts of one chain
--- see each other, and who waits here holds nothing that the other still needs.
+-- Aliases are written and deleted by one transaction at a time, as its last action: so writers of parts of one
+-- chain see each other, and a transaction that waits here holds nothing that the other still needs.
 CREATE FUNCTION lock_aliases() RETURNS void LANGUAGE sql AS $$
     SELECT pg_advisory_xact_lock(3732809478);
 $$;
 
--- Turns a key and all that leads over it to where it leads now. What was said decides, and not the order in which it
--- was. The caller holds the lock on aliases. It goes step by step, since a recursive query may be planned for a small
--- table, and would then read all of a large one.
+-- Resolve a key, and all that leads over it, to its present target. The claims decide, not their order. The caller
+-- holds the lock on aliases. It goes step by step, since a recursive query may be planned for a small table, and
+-- would then read all of a large one.
 CREATE FUNCTION turn_aliases(of_kind integer, this_key text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     target text := this_key;
@@ -108,7 +107,7 @@ BEGIN
         SELECT said_key INTO following FROM alias WHERE kind_id = of_kind AND key = target;
         EXIT WHEN NOT FOUND;
         way := way || target;
-        target := CASE WHEN following <> ALL (way) THEN following END;  -- none, where it leads in a circle
+        target := CASE WHEN following <> ALL (way) THEN following END;  -- none, in a cycle
     END LOOP;
     WHILE more IS NOT NULL LOOP
         SELECT array_agg(key) INTO more FROM alias
@@ -119,7 +118,7 @@ BEGIN
     WHERE kind_id = of_kind AND key = ANY (led) AND to_key <> coalesce(target, said_key);
 END $$;
 
--- Lets the claim on a key count that goes before the others, if any does. The caller holds the lock on aliases.
+-- Let the first claim on a key count, if there is any. The caller holds the lock on aliases.
 CREATE FUNCTION choose_alias(of_kind integer, this_key text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     own bigint;
@@ -137,7 +136,7 @@ BEGIN
     PERFORM turn_aliases(of_kind, this_key);
 END $$;
 
--- Writes another key of an item. The caller holds the lock on aliases.
+-- Write another key of an item. The caller holds the lock on aliases.
 CREATE FUNCTION write_alias(of_kind integer, this_key text, that_key text, by_item bigint)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -149,9 +148,9 @@ BEGIN
     PERFORM choose_alias(of_kind, this_key);
 END $$;
 
--- Writes what items say about keys. Nearly all of them are `alone`: nothing else in these lines has to do with their two
--- keys. If nothing that was said before has either, they count as they are; the others are written one by one. The
--- caller holds the lock on aliases.
+-- Write items' claims about keys. Nearly all of them are `alone`: nothing else in these lines involves their two
+-- keys. If no earlier claim involves either, they count as they are; the others are written one by one. The caller
+-- holds the lock on aliases.
 CREATE FUNCTION write_aliases(kinds integer[], keys text[], to_keys text[], ids bigint[], are_alone boolean[])
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -171,8 +170,7 @@ BEGIN
     );
 END $$;
 
--- Forgets what items said about other keys, and chooses anew what these keys stand for. The caller holds the lock on
--- aliases.
+-- Delete items' claims about other keys, and resolve these keys anew. The caller holds the lock on aliases.
 CREATE FUNCTION drop_aliases(items bigint[], kinds integer[], keys text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     gone_kinds integer[];
@@ -188,8 +186,9 @@ BEGIN
     ) AS changed (kind_id, key);
 END $$;
 
--- What an item said goes with it, and its own key may stand for another then. This waits for the end of the
--- transaction, since who removes an item may have more to write, and the lock on aliases comes last.
+-- An item's claims are deleted with it, and its own key may then stand for another. This waits for the end of the
+-- transaction, since a transaction that removes an item may have more to write, and the lock on aliases comes
+-- last.
 CREATE FUNCTION forget_said() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM alias_claim WHERE said_by = OLD.id)

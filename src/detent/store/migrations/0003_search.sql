@@ -1,22 +1,22 @@
--- What search needs beside the nodes: an inverted index of their texts, and vectors.
+-- Data that search needs beside the nodes: an inverted index of their texts, and vectors.
 --
 -- Both are made of parts that are written once and never changed, so that loading never runs at the speed of index
 -- maintenance: fresh content is searched as it is, and turned into indexed parts in the background.
 
 CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 
--- The configuration by which a source's texts are split into words and these brought to their stems.
+-- The configuration by which a source's texts are split into words and stemmed.
 ALTER TABLE source ADD COLUMN language text NOT NULL DEFAULT 'simple';
 
--- How the texts of each kind are split; a configuration that this server does not have counts as 'simple'.
+-- The text configuration of each kind; one that this server lacks counts as 'simple'.
 CREATE VIEW text_kind AS
 SELECT kind.id AS kind_id, coalesce(config.cfgname::text, 'simple') AS language
 FROM kind
 JOIN source ON source.id = kind.source_id
 LEFT JOIN pg_ts_config AS config ON config.cfgname = source.language AND pg_ts_config_is_visible(config.oid);
 
--- A text with a sign before and after each character that is a word by itself: those of Chinese, and Japanese hiragana.
--- Nothing stands between words there.
+-- Put a sign before and after each character that is a word by itself: Chinese characters and Japanese hiragana,
+-- which are written without spaces.
 CREATE FUNCTION characters_apart(text text, sign text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(
         text, '([\u3041-\u3096\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0003FFFF])',
@@ -24,8 +24,8 @@ CREATE FUNCTION characters_apart(text text, sign text) RETURNS text LANGUAGE sql
     );
 $$;
 
--- A text with something else in place of each sign, `\1`, that is not of ASCII: punctuation, currencies, arrows and the
--- like. PostgreSQL takes them for letters.
+-- Replace each sign outside ASCII, `\1`: punctuation, currencies, arrows and the like. PostgreSQL takes them for
+-- letters.
 CREATE FUNCTION punctuation_replaced(text text, instead text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(
         text,
@@ -40,16 +40,16 @@ CREATE FUNCTION punctuation_replaced(text text, instead text) RETURNS text LANGU
     );
 $$;
 
--- A text without the signs by which PostgreSQL would take words together, or leave them out: `fmt.Println` for the name of
--- a machine, `src/main.rs` for that of a file, and `Promise<Order>` for a tag.
+-- Remove the signs by which PostgreSQL would join words, or leave them out: it takes `fmt.Println` for a host
+-- name, `src/main.rs` for a file name, and `Promise<Order>` for a tag.
 CREATE FUNCTION signs_apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT punctuation_replaced(
         replace(replace(replace(replace(text, '.', ' '), '/', ' '), '<', ' '), '>', ' '), ' '
     );
 $$;
 
--- A text without what stands within a word and is no part of it: soft hyphens and others that are not seen, the signs
--- that Armenian puts over a vowel, and the stress of a Cyrillic one. The last is a part of some other letters.
+-- Remove characters within a word that are no part of it: soft hyphens and other invisible ones, the Armenian
+-- signs over a vowel, and the Cyrillic stress mark. The last is a part of some other letters.
 CREATE FUNCTION unmarked(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(
         text,
@@ -59,15 +59,15 @@ CREATE FUNCTION unmarked(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     );
 $$;
 
--- A text as PostgreSQL is to split it into words. Most have nothing that is a word by itself or stands within one, so
--- that this is asked first, of all such characters at once.
+-- Prepare a text for PostgreSQL to split into words. Most texts have no character that is a word by itself or
+-- stands within one, so that is checked first, for all such characters at once.
 CREATE FUNCTION apart(text text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT CASE WHEN text ~ '[\u00AD\u0301\u055B-\u055E\u200E\u200F\u2060-\u2069\u3041-\U0003FFFF]'
                 THEN characters_apart(signs_apart(unmarked(text)), ' ') ELSE signs_apart(text) END;
 $$;
 
--- The words of a text, as all of search sees them. PostgreSQL refuses a text that has too many different ones; of
--- such a text, as much of the beginning is searched as it takes.
+-- The words of a text, for all of search. PostgreSQL refuses a text with too many different words; of such a text,
+-- as much of the beginning is searched as it accepts.
 CREATE FUNCTION text_words(language text, title text, content text) RETURNS tsvector LANGUAGE plpgsql STABLE AS $$
 DECLARE
     longest integer;
@@ -85,7 +85,7 @@ BEGIN
     RETURN '';
 END $$;
 
--- Texts that the index does not know yet, and texts that it knows and that are gone. Written with the nodes.
+-- The queue of the text index: new texts, and indexed texts that are gone. Written with the nodes.
 CREATE TABLE text_change (
     text_id     bigint NOT NULL,
     gone        boolean NOT NULL
@@ -93,11 +93,12 @@ CREATE TABLE text_change (
 CREATE INDEX text_change_order ON text_change (text_id, gone);
 
 -- A block of the index: up to 65,536 texts of one kind. `texts` are their numbers, 8 bytes each, ascending from
--- `first` to `last`; a text's place among them, from 0, is its ordinal. `lengths` are their numbers of words, 2 bytes
--- each, at most 65,535; `words` is their sum. `common` has, text after text, which of the block's common terms occur in
--- it, 3 bytes each, little-endian: the term's number (2), how often (1); a text's begin at the place that `offsets` has
--- for its ordinal, 4 bytes each, and end where the next one's begin. `dead` has a bit for each text that is gone, the
--- first in the lowest bit, or nothing if none is; what it says is taken out of the rest when the block is merged.
+-- `first` to `last`; a text's position among them, from 0, is its ordinal. `lengths` are their numbers of words, 2
+-- bytes each, at most 65,535; `words` is their sum. `common` has, text after text, the block's common terms that
+-- occur in it, 3 bytes each, little-endian: the term's number (2), its count (1); a text's entries begin at the
+-- position that `offsets` has for its ordinal, 4 bytes each, and end where the next one's begin. `dead` has a bit
+-- for each text that is gone, the first in the lowest bit, or is empty if none is; dead texts are removed from the
+-- rest when the block is merged.
 CREATE TABLE text_block (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     kind_id     integer NOT NULL,
@@ -117,11 +118,11 @@ ALTER TABLE text_block ALTER texts SET STORAGE EXTERNAL, ALTER lengths SET STORA
                        ALTER offsets SET STORAGE EXTERNAL, ALTER common SET STORAGE EXTERNAL,
                        ALTER dead SET STORAGE EXTERNAL;
 
--- Where a term occurs in a block: in `count` texts. `entries` has 5 bytes for each, little-endian: ordinal (2), how
--- often (1, at most 255), the text's length (2); those where the term weighs most come first, so that the best are
--- read without the rest. One that is not always read whole is common in its block, and has a `number` there, from 0.
--- The key begins with the block: a block is then written to the end of the index and taken
--- from its beginning, however large the index is, and a search looks its few words up in each of the few blocks.
+-- The posting of a term in a block: `count` texts. `entries` has 5 bytes for each, little-endian: ordinal (2), the
+-- term's count (1, at most 255), the text's length (2); highest weight first, so that the best are read without
+-- the rest. A term whose posting is not always read completely is common in its block, and has a `number` there,
+-- from 0. The key begins with the block: so a block is written to the end of the index and deleted from its
+-- beginning, however large the index is, and a search looks up its few words in each of the few blocks.
 CREATE TABLE posting (
     block_id    bigint NOT NULL,
     term        text COLLATE "C" NOT NULL,
@@ -132,9 +133,9 @@ CREATE TABLE posting (
 ) WITH (autovacuum_vacuum_scale_factor = 0.1);
 ALTER TABLE posting ALTER entries SET STORAGE EXTERNAL;
 
--- An embedding model. Search uses the one that is `current`; the one that is `next` is being filled, and takes
--- its place when every passage has a vector of it. `generation` is another number whenever the list of its parts is
--- another: by it, who changes the list knows who still writes by the list before.
+-- An embedding model. Search uses the one that is `current`; the one that is `next` is being filled, and replaces
+-- it when every passage has a vector of it. `generation` changes whenever the list of its parts does: by it, a
+-- process that changes the list knows the writers that still use the previous one.
 CREATE TABLE model (
     id          smallint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     provider    text COLLATE "C" NOT NULL,
@@ -147,16 +148,17 @@ CREATE TABLE model (
 );
 CREATE UNIQUE INDEX model_role ON model (role) WHERE role <> 'former';
 
--- When vectors of a model were last searched, roughly: as long as nobody searches, its indexes are made as is best for
--- who loads.
+-- The approximate time when vectors of a model were last searched: while nobody searches, its indexes are built in
+-- the way that is best for loading.
 CREATE TABLE search (
     model_id smallint PRIMARY KEY,
     last_at  timestamptz NOT NULL
 );
 
--- A table of vectors of one model, named `name`: the `fresh` one, which is written to and has no index on the vectors;
--- those that are `full`, each of which gets its own in the background; and those that are `leaving`, because their
--- vectors are being brought together in another one. `count` is how many vectors the index was made of.
+-- A table of vectors of one model, named `name`: the `fresh` one, which is written to and has no index on the
+-- vectors; those that are `full`, each of which gets its own index in the background; and those that are
+-- `leaving`, because their vectors are being merged into another one. `count` is the number of vectors in the
+-- index.
 CREATE TABLE vector_part (
     id          integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     model_id    smallint NOT NULL REFERENCES model,
@@ -167,7 +169,7 @@ CREATE TABLE vector_part (
 );
 CREATE UNIQUE INDEX vector_part_fresh ON vector_part (model_id) WHERE role = 'fresh';
 
--- What embedding has cost, in tokens, by the worker that spent them: a budget holds across processes and restarts.
+-- The cost of embedding in tokens, by the worker that spent them: a budget holds across processes and restarts.
 CREATE TABLE spending (
     owner       text NOT NULL,
     provider    text COLLATE "C" NOT NULL,
@@ -175,7 +177,7 @@ CREATE TABLE spending (
     PRIMARY KEY (provider, owner)
 );
 
--- What filters and suggestions look things up by.
+-- Indexes for filters and suggestions.
 CREATE INDEX node_properties ON node USING gin (properties jsonb_path_ops) WHERE properties <> '{}';
 CREATE INDEX node_date ON node (((properties ->> 'date') COLLATE "C")) WHERE properties ? 'date';
 CREATE INDEX node_title ON node (lower(left(title, 64)) text_pattern_ops) WHERE parent_id IS NULL;

@@ -1,40 +1,41 @@
--- Bounds: how far items are followed, and how many there may be.
+-- Bounds: how far links are followed, and how many items may come to rest.
 
 -- name: lock_bounds
--- Waits until nobody adds, lets in or moves items of the kind's source by hand, and lets nobody begin to until this
+-- Wait until nobody adds, admits or moves items of the kind's source by hand, and let nobody begin to until this
 -- transaction ends.
 SELECT lock_source(source_id) FROM kind WHERE id = %(kind)s;
 
 -- name: set_bounds
--- Keeps the bounds of a kind.
+-- Set the bounds of a kind.
 UPDATE kind SET depth = %(depth)s, most = %(most)s, most_state = %(state)s, breadth = %(breadth)s WHERE id = %(kind)s;
 
 -- name: breadths
--- Of what one item finds deeper than itself, how many count, where that is bounded.
+-- The bounded breadths of some kinds: the number of items that count, of those that one item finds deeper than
+-- itself.
 SELECT id, breadth FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND breadth IS NOT NULL;
 
 -- name: bounded
--- Those of some kinds of which at most so many items may come to rest.
+-- Those of some kinds whose number of items at rest is limited.
 SELECT id FROM kind WHERE id = ANY (%(kinds)s::integer[]) AND most IS NOT NULL ORDER BY id;
 
 -- name: note_frontier
--- Items at rest that are so deep or deeper: more of what they find counts from now on, so they go round again.
+-- Record items at rest at this depth or deeper for another round: more of what they find counts from now on.
 INSERT INTO nearer (item_id, priority)
 SELECT item_id, priority FROM place
 WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]) AND priority >= %(depth)s;
 
 -- name: set_version
--- Keeps what the items of a kind are made by; nothing if it is the same.
+-- Set the version that makes the items of a kind; no row if it is the same.
 UPDATE kind SET version = %(version)s WHERE id = %(kind)s AND version IS DISTINCT FROM %(version)s RETURNING id;
 
 -- name: note_made
--- Items that were made, or are being made, by another version: they go round again.
+-- Record items made, or in progress, under another version for another round.
 INSERT INTO nearer (item_id, priority)
 SELECT id, priority FROM item WHERE kind_id = %(kind)s AND state = ANY (%(states)s::text[]);
 
 -- name: hold_back
--- Lets so many items that have nothing yet, and wait to begin, wait until they are let in: the farthest, and those that
--- wait for a later time last, since they are tried at once when they are let in. Says which those are.
+-- Hold back this many items that have no content yet and wait to begin: the farthest first. Items that wait for a
+-- later time come last, because they are tried at once when they are admitted. Returns the items.
 WITH chosen AS MATERIALIZED (
     SELECT place.not_before, place.priority, place.item_id FROM place
     WHERE kind_id = %(kind)s AND state = %(initial)s AND not_before < held_back()
@@ -57,12 +58,12 @@ SELECT kind_id, state, held_back(), priority, item_id, alone FROM kept
 RETURNING item_id;
 
 -- name: lock_letting_in
--- Items of a kind are let in by one at a time, so that the count of those that are in is right.
+-- One transaction at a time admits items of a kind, so that the count of admitted items is right.
 SELECT pg_advisory_xact_lock(%(lock)s, %(kind)s);
 
 -- name: few_ready
--- Those of some kinds, of which at most so many items may come to rest, of whose items fewer wait in a state than
--- wanted that can be claimed at once, and how many those are.
+-- Those of some kinds with a limited number at rest whose items claimable at once in a state are fewer than
+-- wanted, and their number.
 SELECT kind.id, waiting.count AS ready FROM kind
 CROSS JOIN LATERAL (
     SELECT count(*)::integer AS count FROM (
@@ -74,8 +75,8 @@ WHERE kind.id = ANY (%(kinds)s::integer[]) AND kind.most IS NOT NULL AND waiting
 ORDER BY kind.id;
 
 -- name: held_back_among
--- Those of some items of a kind, by their keys, that are held back, in the order in which they are named, and locked. Who
--- asks may hold other places, so it does not wait for those that somebody moves at this moment.
+-- The held-back items among some of a kind, given by key, in this order, and locked. The caller may hold other
+-- places, so this does not wait for items that somebody is moving.
 SELECT item.id FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS asked (key, position)
 CROSS JOIN LATERAL (
     SELECT * FROM item WHERE item.kind_id = %(kind)s AND item.key = asked.key LIMIT 1
@@ -85,8 +86,8 @@ JOIN place ON place.kind_id = item.kind_id AND place.state = item.state AND plac
 WHERE item.not_before = held_back() ORDER BY asked.position FOR UPDATE OF place SKIP LOCKED;
 
 -- name: room
--- How many items of a kind may still be let in, and how many of those that wait in some states are held back: all but
--- those that are in. There may be very many of them, and they are not looked at.
+-- The number of items of a kind that may still be admitted, and the number held back among those waiting in some
+-- states: all except the admitted ones. There may be very many, and they are not read.
 SELECT coalesce(kind.most, 2147483647) - (tallied.inside + let_in.count)::integer AS room,
        (tallied.asked - let_in.asked)::integer AS held_back
 FROM kind
@@ -103,13 +104,13 @@ CROSS JOIN LATERAL (
 WHERE kind.id = %(kind)s;
 
 -- name: next_to_let_in
--- Items that are held back in one state, those first that come first.
+-- Items that are held back in one state, in the order of claiming.
 SELECT item_id FROM place
 WHERE kind_id = %(kind)s AND state = %(state)s AND not_before = held_back()
 ORDER BY kind_id, state, not_before, priority, item_id LIMIT %(limit)s;
 
 -- name: let_in
--- Lets items that are held back wait like others.
+-- Admit held-back items: they wait like others.
 WITH locked AS MATERIALIZED (
     SELECT place.ctid AS spot FROM item
     JOIN place ON place.kind_id = item.kind_id AND place.state = item.state AND place.not_before = item.not_before
@@ -126,16 +127,16 @@ INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
 SELECT kind_id, state, '-infinity', priority, item_id, alone FROM left_behind;
 
 -- name: nearer
--- Some of the items that are to be drawn nearer.
+-- Some of the items whose priority is to be lowered.
 SELECT DISTINCT item_id FROM nearer ORDER BY item_id LIMIT %(limit)s;
 
 -- name: take_wishes
--- How near these items, which the caller holds, are to be drawn; that is done now, and wished no more.
+-- Take the recorded priorities of these items, which the caller holds and is about to apply.
 WITH taken AS (DELETE FROM nearer WHERE item_id = ANY (%(ids)s::bigint[]) RETURNING item_id, priority)
 SELECT item_id, min(priority) AS priority FROM taken GROUP BY item_id;
 
 -- name: draw_nearer
--- Gives items, which the caller holds, a smaller priority, at their places too.
+-- Lower the priority of items that the caller holds, at their places too.
 WITH wish AS MATERIALIZED (
     SELECT * FROM unnest(%(ids)s::bigint[], %(priorities)s::integer[]) AS wish (id, priority)
 ),
@@ -150,11 +151,11 @@ INSERT INTO place (kind_id, state, not_before, priority, item_id, alone)
 SELECT kind_id, state, not_before, priority, item_id, alone FROM moved;
 
 -- name: forget_wishes
--- What is wished of items that are gone.
+-- Delete the recorded priorities of items that are gone.
 DELETE FROM nearer WHERE item_id = ANY (%(ids)s::bigint[]) AND NOT EXISTS (SELECT FROM item WHERE id = item_id);
 
 -- name: depths
--- How deep the items of a kind are on average in each of these states, of so many in each at most.
+-- The average depth of the items of a kind in each of these states, from a limited number in each.
 SELECT asked.state, avg(found.priority)::float8 AS depth
 FROM unnest(%(states)s::text[]) AS asked (state)
 CROSS JOIN LATERAL (
@@ -167,7 +168,7 @@ CROSS JOIN LATERAL (
 GROUP BY asked.state;
 
 -- name: stale_claims
--- Items of a kind whose leases have run out.
+-- Items of a kind whose leases have expired.
 SELECT item.key, item.priority, lease.claimed_at
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
 JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state

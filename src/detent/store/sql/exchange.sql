@@ -1,8 +1,8 @@
--- The graph as a whole: its digest, what is written out of it, and what is read into it.
+-- The graph as a whole: its digest, export and import.
 
 -- name: digest_nodes
--- The sum over all nodes of what each says: the same for the same nodes, whatever their order, numbers and times.
--- The name of the source that is asked for is left out, so that what has the same content has the same sum.
+-- The sum of the hashes of all nodes: the same for the same nodes, whatever their order, numbers and times. The
+-- name of the requested source is left out, so that the same content has the same sum.
 SELECT count(*) AS count, coalesce(sum(word.high), 0)::text AS high, coalesce(sum(word.low), 0)::text AS low
 FROM node
 JOIN item ON item.id = node.item_id
@@ -38,7 +38,7 @@ CROSS JOIN LATERAL (SELECT ('x' || left(hash, 16))::bit(64)::bigint AS high,
 WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 
 -- name: digest_aliases
--- The same sum over all aliases as they were said.
+-- The same sum over all aliases as they were claimed.
 SELECT count(*) AS count, coalesce(sum(word.high), 0)::text AS high, coalesce(sum(word.low), 0)::text AS low
 FROM alias_claim AS alias
 JOIN kind ON kind.id = alias.kind_id
@@ -51,7 +51,7 @@ CROSS JOIN LATERAL (SELECT ('x' || left(hash, 16))::bit(64)::bigint AS high,
 WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 
 -- name: count_edges
--- How many edges begin at nodes.
+-- The number of edges that begin at nodes.
 SELECT count(*) AS count
 FROM edge
 JOIN node ON node.item_id = edge.from_id
@@ -61,7 +61,7 @@ JOIN source ON source.id = kind.source_id
 WHERE %(source)s::text IS NULL OR source.name = %(source)s;
 
 -- name: dump_counts
--- How much there is to write out.
+-- The amount of data to export.
 SELECT (SELECT count(*) FROM item JOIN kind ON kind.id = item.kind_id
         WHERE kind.id = ANY (%(kinds)s::integer[])) AS items,
        (SELECT count(*) FROM alias_claim AS alias WHERE alias.kind_id = ANY (%(kinds)s::integer[])) AS aliases;
@@ -80,7 +80,7 @@ WHERE EXISTS (SELECT FROM kind WHERE kind.lifecycle = lifecycle.name AND kind.id
 ORDER BY lifecycle.name;
 
 -- name: dump_kinds
--- Kinds: those that are written out, and those that are referred to from there.
+-- The exported kinds, and those that they refer to.
 SELECT json_build_object('record', 'kind', 'source', source.name, 'label', kind.label, 'lifecycle', kind.lifecycle,
                          'language', source.language)::text
 FROM kind JOIN source ON source.id = kind.source_id
@@ -88,7 +88,8 @@ WHERE kind.id = ANY (%(kinds)s::integer[])
 ORDER BY source.name, kind.label;
 
 -- name: dump_items
--- Items with all that belongs to them, in the order in which they were added: owners come before what they own.
+-- Items with everything that belongs to them, in the order in which they were added: owners come before their
+-- parts.
 SELECT json_build_object(
     'record', 'item', 'source', source.name, 'label', kind.label, 'key', item.key,
     'state', item.state, 'priority', item.priority, 'content_hash', item.content_hash,
@@ -126,7 +127,7 @@ WHERE kind.id = ANY (%(kinds)s::integer[])
 ORDER BY item.id;
 
 -- name: dump_aliases
--- Aliases as they were said, and who said them.
+-- Aliases as they were claimed, with the items that claim them.
 SELECT json_build_object(
     'record', 'alias', 'source', source.name, 'label', kind.label, 'key', alias.key, 'to', alias.said_key,
     'said_by', CASE WHEN teller.id IS NOT NULL THEN
@@ -156,7 +157,7 @@ WHERE kind.id = ANY (%(kinds)s::integer[])
 ORDER BY item.id;
 
 -- name: dump_edges
--- Edges between nodes that are written out, for other programs.
+-- Edges between exported nodes, for other programs.
 SELECT json_build_object('from_id', edge.from_id, 'type', edge.type, 'to_id', edge.to_id, 'position', edge.position,
                          'properties', edge.properties)::text
 FROM edge
@@ -177,14 +178,14 @@ SELECT string_agg(nextval('text_number')::text, ',') AS numbers FROM generate_se
 SELECT clock()::text AS now;
 
 -- name: kept_texts
--- What is about to be replaced: the numbers and hashes of texts, and whether they are embedded.
+-- The content that is about to be replaced: the numbers and hashes of texts, and whether they are embedded.
 SELECT node.item_id, node.text_id, sha256(convert_to(node.title, 'UTF8')) AS title,
        sha256(convert_to(node.text, 'UTF8')) AS text,
        EXISTS (SELECT FROM embedding WHERE embedding.item_id = node.item_id) AS embedded
 FROM node WHERE node.item_id = ANY (%(ids)s::bigint[]);
 
 -- name: clear_items
--- Forgets all that belongs to items, which are held, before it is written anew.
+-- Delete everything that belongs to held items, before it is written anew.
 WITH nodes AS (DELETE FROM node WHERE item_id = ANY (%(ids)s::bigint[])),
 links AS (DELETE FROM reference WHERE item_id = ANY (%(ids)s::bigint[])),
 embeddings AS (DELETE FROM embedding WHERE item_id = ANY (%(changed)s::bigint[])),
@@ -194,7 +195,7 @@ checkpoints AS (DELETE FROM checkpoint WHERE item_id = ANY (%(ids)s::bigint[]))
 SELECT;
 
 -- name: put_items
--- Puts items, whose places are vacated and whose leases are seized, where a file says.
+-- Put items whose places are vacated and whose leases are seized into the states of a file.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 line AS MATERIALIZED (
     SELECT line.*, item.kind_id, item.state AS before
@@ -226,28 +227,28 @@ SELECT kind_id, state, sum(count) FROM (
 ) AS change GROUP BY kind_id, state HAVING sum(count) <> 0;
 
 -- name: count_new
--- Counts items that were written.
+-- Count items that were written.
 INSERT INTO tally (kind_id, state, count)
 SELECT * FROM unnest(%(kinds)s::integer[], %(states)s::text[], %(counts)s::bigint[]);
 
 -- name: set_parents
--- Says what nodes belong to, whose parents were read in after them.
+-- Set the parents of nodes that were imported before them.
 UPDATE node SET parent_id = line.parent_id
 FROM unnest(%(ids)s::bigint[], %(parents)s::bigint[]) AS line (item_id, parent_id)
 WHERE node.item_id = line.item_id;
 
 -- name: set_language
--- Says what language a source's texts are in.
+-- Set the language of a source's texts.
 UPDATE source SET language = %(language)s WHERE name = %(name)s;
 
 -- name: any_aliases
--- Whether there is any alias of these kinds.
+-- One alias of these kinds, if there is any.
 SELECT key FROM alias_claim WHERE kind_id = ANY (%(kinds)s::integer[]) LIMIT 1;
 
 -- name: keep_mentions
--- Keeps whoever sweeps nodes that nothing refers to away, over several transactions.
+-- Keep sweepers of unreferenced nodes away, over several transactions.
 SELECT pg_advisory_lock_shared(%(lock)s);
 
 -- name: release_mentions
--- Lets nodes that nothing refers to be swept again.
+-- Let unreferenced nodes be swept again.
 SELECT pg_advisory_unlock_shared(%(lock)s);

@@ -1,12 +1,12 @@
 -- Items: adding, moving by hand, listing.
 
 -- name: add
--- Adds the items of a kind that are not there yet, and counts them; null if the kind is gone.
+-- Add the items of a kind that do not exist yet, and count them; null if the kind is gone.
 SELECT add_items(%(kind)s, %(initial)s, %(waiting)s, %(keys)s, %(places)s, %(numbers)s, %(states)s, %(priorities)s,
                  %(hashes)s) AS count;
 
 -- name: draw_numbers
--- So many numbers for items, each greater than the one before.
+-- Draw numbers for items, each greater than the one before.
 SELECT nextval('item_id_seq') AS id FROM generate_series(1, %(count)s);
 
 -- name: find
@@ -17,7 +17,7 @@ CROSS JOIN LATERAL (SELECT * FROM item WHERE item.kind_id = asked.kind_id AND it
 ORDER BY item.id;
 
 -- name: keys_in
--- Keys of a kind's items that are in these states, in order, with what they failed for.
+-- Keys of a kind's items in these states, in order, with the trouble of their failure.
 SELECT item.id, item.key, item.state, failure.trouble FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.kind_id = %(kind)s AND item.key > %(after)s AND item.state = ANY (%(states)s::text[])
 ORDER BY item.kind_id, item.key LIMIT %(limit)s;
@@ -30,23 +30,23 @@ FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
 -- name: join_movers
--- The locks on tables of who moves items in several statements, before any lock on a row: else a mover
--- could wait for a pruner of the journal that waits for another mover that waits for the first.
+-- The table locks of a transaction that moves items in several statements, taken before any row lock: otherwise a
+-- mover could wait for a pruner of the journal that waits for another mover that waits for the first.
 LOCK TABLE tally, journal IN ROW EXCLUSIVE MODE;
 
 -- name: hold_kinds_of
--- Keeps the sources of some items from being dropped, and the bounds of their kinds as they are, until this transaction
--- ends.
+-- Keep the sources of some items from being dropped, and the bounds of their kinds as they are, until this
+-- transaction ends.
 SELECT hold_kinds(ARRAY(SELECT DISTINCT kind_id FROM item WHERE id = ANY (%(ids)s::bigint[]))) AS id;
 
 -- name: hold_leases
--- Locks the leases under which these items are held, so that nobody settles or rescues them meanwhile.
+-- Lock the leases under which these items are held, so that nobody settles or rescues them meanwhile.
 SELECT token, state FROM lease
 WHERE token = ANY (ARRAY(SELECT token FROM item WHERE id = ANY (%(ids)s::bigint[]) AND token IS NOT NULL))
 ORDER BY token FOR UPDATE;
 
 -- name: hold_places
--- Locks the places of these items, so that nobody claims or moves them meanwhile.
+-- Lock the places of these items, so that nobody claims or moves them meanwhile.
 SELECT place.item_id
 FROM item
 JOIN place ON place.kind_id = item.kind_id AND place.state = item.state
@@ -57,7 +57,7 @@ ORDER BY item.id
 FOR UPDATE OF place;
 
 -- name: vacate
--- Takes the places, which the caller has locked, of items that it is about to move.
+-- Delete the places, which the caller has locked, of items that it is about to move.
 DELETE FROM place WHERE ctid = ANY (ARRAY(
     SELECT place.ctid FROM item
     JOIN place ON place.kind_id = item.kind_id AND place.state = item.state
@@ -68,9 +68,9 @@ DELETE FROM place WHERE ctid = ANY (ARRAY(
 RETURNING item_id, alone;
 
 -- name: move
--- Moves items of one lifecycle whose places the caller has vacated, or which it has seized. `forgiven`: their attempts
--- are counted anew; else an item that was held by a worker that died is tried alone. Where at most so many may come to
--- rest, what was not in is held back where it waits; the caller holds the kinds.
+-- Move items of one lifecycle whose places the caller has vacated, or which it has seized. `forgiven`: their
+-- attempts are reset; otherwise an item that was held by a dead worker is retried alone. If the number of items at
+-- rest is limited, items that were not admitted are held back where they wait; the caller holds the kinds.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 input AS MATERIALIZED (
     SELECT line.* FROM unnest(%(ids)s::bigint[], %(states)s::text[], %(tos)s::text[], %(hashes)s::text[])
@@ -110,20 +110,20 @@ tallied AS (
 SELECT id FROM moved;
 
 -- name: note_change
--- Notes on items that a worker has that their content changed; settling sends them round again.
+-- Mark items that a worker has as changed; settling sends them back to work.
 UPDATE item SET changed = true, content_hash = input.hash
 FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
 WHERE item.id = input.id;
 
 -- name: note_hash
--- Keeps the new hash of items that wait for work anyway.
+-- Store the new hash of items that wait for work anyway.
 UPDATE item SET content_hash = input.hash
 FROM unnest(%(ids)s::bigint[], %(hashes)s::text[]) AS input (id, hash)
 WHERE item.id = input.id;
 
 -- name: seize
--- Takes items, whose leases the caller has locked, away from the workers that have them, and tells that they
--- had them. A lease goes with its last item, so that its worker hears of it when it renews.
+-- Take items whose leases the caller has locked away from their workers, and write that to the journal. A lease
+-- goes with its last item, so its worker learns of it when it renews.
 WITH seized AS MATERIALIZED (
     SELECT token, count(*)::integer AS count FROM item WHERE id = ANY (%(ids)s::bigint[]) GROUP BY token
 ),
@@ -139,11 +139,11 @@ UPDATE lease SET open = lease.open - seized.count FROM seized
 WHERE lease.token = seized.token AND lease.open > seized.count;
 
 -- name: forget_failures
--- Forgets why items failed: they succeeded, or begin anew.
+-- Delete the failures of items: they succeeded, or begin anew.
 DELETE FROM failure WHERE item_id = ANY (%(ids)s::bigint[]);
 
 -- name: keep_failures
--- Keeps on the items why they failed.
+-- Write the failures of items.
 INSERT INTO failure (item_id, kind, trouble, state, message, at)
 SELECT line.*, clock()
 FROM unnest(%(ids)s::bigint[], %(kinds)s::text[], %(troubles)s::text[], %(states)s::text[],
@@ -186,7 +186,7 @@ FROM item LEFT JOIN failure ON failure.item_id = item.id
 WHERE item.id = ANY (%(ids)s::bigint[]) ORDER BY item.id;
 
 -- name: list_by_place
--- A page of one kind's items at rest in one state, in the order in which they would be claimed.
+-- A page of one kind's items at rest in one state, in the order of claiming.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
        failure.kind AS error_kind, failure.trouble, failure.message AS error
@@ -202,7 +202,7 @@ LEFT JOIN failure ON failure.item_id = item.id
 ORDER BY page.not_before, page.priority, page.item_id;
 
 -- name: list_by_lease
--- A page of one kind's items that workers have in one state, oldest first.
+-- A page of one kind's items that workers hold in one state, oldest first.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, NULL::timestamptz AS not_before,
        failure.kind AS error_kind, failure.trouble, failure.message AS error
@@ -213,7 +213,7 @@ WHERE item.kind_id = %(kind)s AND item.id > %(after_id)s
 ORDER BY item.id LIMIT %(limit)s;
 
 -- name: list_by_failure
--- A page of the items of some kinds that failed, or last failed, with one kind of error.
+-- A page of the items of some kinds whose present or last failure has one kind of error.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
        failure.kind AS error_kind, failure.trouble, failure.message AS error
@@ -224,7 +224,7 @@ WHERE failure.kind = %(error_kind)s AND failure.item_id > %(after_id)s
 ORDER BY failure.kind, failure.item_id LIMIT %(limit)s;
 
 -- name: detail
--- All that is known of one item beside its story.
+-- Everything about one item except its journal.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before, item.changed,
        failure.kind AS error_kind, failure.trouble, failure.message AS error, failure.at AS error_at,
@@ -241,7 +241,7 @@ LEFT JOIN checkpoint ON checkpoint.item_id = item.id
 WHERE item.id = %(id)s;
 
 -- name: find_key
--- The items that have this key, whatever their kind.
+-- The items with this key, of any kind.
 SELECT item.id FROM kind JOIN item ON item.kind_id = kind.id AND item.key = %(key)s
 WHERE kind.id = ANY (%(kinds)s::integer[]) ORDER BY item.id;
 
@@ -252,7 +252,7 @@ CROSS JOIN kind JOIN item ON item.kind_id = kind.id AND item.key = asked.key
 ORDER BY asked.place LIMIT 1;
 
 -- name: similar_keys
--- Keys that begin alike, for a suggestion when a key is not found.
+-- Keys with the same beginning, for a suggestion when a key is not found.
 SELECT item.key FROM kind CROSS JOIN LATERAL (
     SELECT key FROM item
     WHERE item.kind_id = kind.id AND item.key >= %(start)s AND item.key < %(end)s

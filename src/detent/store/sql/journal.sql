@@ -1,7 +1,7 @@
 -- The journal: every move of every item, in monthly partitions.
 
 -- name: history
--- One item's story, oldest first.
+-- The moves of one item, oldest first.
 SELECT at, from_state, to_state, attempt, token, took, owner, reason FROM move
 WHERE item_id = %(id)s ORDER BY id, part;
 
@@ -19,6 +19,6 @@ ORDER BY until NULLS LAST;
 SELECT pg_advisory_xact_lock(%(lock)s);
 
 -- name: wait_briefly
--- What follows in the transaction gives up if it does not get its locks soon: everybody who moves an item waits
--- behind whoever waits for a lock on the journal.
+-- Make the following statements give up if they do not get their locks soon: every mover of items queues behind a
+-- transaction that waits for a lock on the journal.
 SET LOCAL lock_timeout = '2s';

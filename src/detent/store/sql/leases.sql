@@ -1,12 +1,14 @@
--- Claiming, renewing, giving back and rescuing work.
+-- Claiming, renewing, releasing and rescuing work.
 
 -- name: claim
--- Takes up to `limit` items that wait in `state`, shared fairly between the sources that have any, and between
--- the kinds of each, and puts them under one lease. In each kind: priority first, then oldest; what waits for a
--- later time only when that time has come. Whose turn it is among kinds that have to share less than they have is
--- drawn by lot. `after_priority` and `after_id` say, per kind, where to begin looking.
--- An item that is to be tried alone is taken alone, when its turn comes; it is alone if its taker has nothing
--- else, or says so later. With `apart`, each item gets a lease of its own, to be renewed and lost by itself.
+-- Claim up to `limit` items that wait in `state`, shared fairly between the sources that have any, and between the
+-- kinds of each, and put them under one lease. Within a kind: lowest priority number first, then oldest; items
+-- that wait for a later time only once it has come. If the kinds have more items than fit, ties between them are
+-- drawn by lot. `after_priority` and `after_id` say, per kind, where the scan begins.
+--
+-- An item that must run alone is claimed alone, when its turn comes; it runs alone if its worker has nothing else,
+-- or once the worker says so. With `apart`, each item gets a lease of its own, which is renewed and lost by
+-- itself.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 waiting AS MATERIALIZED (
     SELECT asked.*, kind.source_id
@@ -89,7 +91,7 @@ SELECT id, kind_id, key, priority, attempt, token, content_hash, (SELECT alone F
 FROM moved ORDER BY priority, id;
 
 -- name: renew
--- Moves the deadline of these leases ahead; those that are not returned are lost.
+-- Move the deadline of these leases ahead; leases that are not returned are lost.
 WITH held AS MATERIALIZED (
     SELECT token FROM lease WHERE token = ANY (%(tokens)s::bigint[]) ORDER BY token FOR UPDATE
 )
@@ -98,14 +100,18 @@ WHERE token = ANY (ARRAY(SELECT token FROM held))
 RETURNING token;
 
 -- name: settle
--- Moves items out of work, each if it is still held under its token. Where the content changed meanwhile, the
--- item goes on to `again`, if there is such a state, with its attempts forgiven; its hash is then the one that was
--- told, or where none was, as of one that is only nearer than was known, the one that was worked on. The lease is
--- locked first: see rule 1 of the schema. If somebody settled under the lease after this statement's snapshot was
--- taken, it is `behind` and moves nothing: it would wait for items that are no longer its own, against the order of
--- locks. The next try in the same transaction sees everything, since the leases are locked by then.
--- Items that go the same way are a slice of `ids`; `via` has the states on the way, with spaces between. The answer counts what was moved and names what did not go as
--- asked; if anything was not moved, it names all that was.
+-- Move items out of work, each if it is still held under its token. An item whose content changed meanwhile goes
+-- on to `again`, if there is such a state, with its attempts reset; its hash becomes the announced one or, if none
+-- was announced, as for an item that only came nearer, the one that was worked on.
+--
+-- The lease is locked first: see rule 1 of the schema. If somebody settled under the lease after this statement's
+-- snapshot was taken, it is `behind` and moves nothing: it would wait for items that are no longer its own,
+-- against the order of locks. The next try in the same transaction sees everything, since the leases are locked by
+-- then.
+--
+-- Items that go the same way are a slice of `ids`; `via` has the states on the way, separated by spaces. The
+-- answer counts the moved items and names those that did not go as requested; if anything was not moved, it names
+-- all that was.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
     SELECT token, coalesce(stepped_at, claimed_at) AS began, CASE WHEN steps = 0 THEN waited END AS waited, owner, open
@@ -188,9 +194,9 @@ FROM (SELECT EXISTS (SELECT FROM behind) AS behind, coalesce(sum(count), 0) AS m
 LEFT JOIN moved ON answer.moved < %(expected)s OR moved.final <> moved."to" OR moved.counted <> moved.asked;
 
 -- name: step
--- Commits a step in the middle of work on items, each the only one of its lease: it stays there, in the state that the
--- step leads to, with its attempts counted anew. The lease keeps the ways out of that state, and how many steps there
--- were, so that a step which is sent again is not made again.
+-- Commit a step in the middle of work on items, each the only one of its lease: the item stays under the lease, in
+-- the state that the step leads to, with its attempts reset. The lease stores the ways out of that state, and the
+-- number of steps, so that a step that is sent twice is applied once.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 held AS MATERIALIZED (
     SELECT token, coalesce(stepped_at, claimed_at) AS began, CASE WHEN steps = 0 THEN waited END AS waited, owner, steps
@@ -244,36 +250,37 @@ tallied AS (
 SELECT id FROM moved;
 
 -- name: unsettled
--- What became of items that `settle` or `step` did not move.
+-- The present state of items that `settle` or `step` did not move.
 SELECT item.id, item.token, item.state, coalesce(lease.steps, 0) AS steps
 FROM item LEFT JOIN lease ON lease.token = item.token WHERE item.id = ANY (%(ids)s::bigint[]);
 
 -- name: begin_alone
--- The one item of a lease is worked on from now on with nothing beside it.
+-- Mark the one item of a lease as worked on alone from now on.
 UPDATE lease SET alone = true WHERE token = %(token)s;
 
 -- name: overdue
--- Whether there is anything to rescue: a look without a lock.
+-- One lease to rescue, if there is any: a look without a lock.
 SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY (%(tokens)s::bigint[]) LIMIT 1;
 
 -- name: lock_overdue
--- Locks the leases that ran out, if those are asked for, and those named. The next statement sees all that was
+-- Lock the expired leases, if those are requested, and the named ones. The next statement sees everything that was
 -- settled under them.
 SELECT token FROM lease WHERE %(overdue)s AND deadline < clock() OR token = ANY (%(tokens)s::bigint[])
 ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
 
 -- name: attempts_held
--- The attempts that items are at which are held under these leases, and how many each may have: the cases of which
--- `rescue` is told what becomes of them.
+-- The present attempts of the items held under these leases, and the attempts allowed: the cases that `rescue` is given
+-- decisions for.
 SELECT DISTINCT lease.max_attempts, item.attempt
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
 JOIN item ON item.id = entry.item_id AND item.token = lease.token
 WHERE lease.token = ANY (%(tokens)s::bigint[]);
 
 -- name: rescue
--- Takes work back from leases that the caller has locked: to where it waited, or to failure. Which of them, how many
--- attempts are counted and whether the next is made alone is said for each case: so many attempts of so many made, met
--- alone or beside others that its worker had begun, changed meanwhile or not. What changed goes round again.
+-- Take work back from leases that the caller has locked: to where it waited, or to failure. The parameters say for each
+-- case which it is, the attempts that count then, and whether the next attempt runs alone. A case is the number of the
+-- attempt, the attempts allowed, whether the item was met alone or beside others that its worker had begun, and whether
+-- it changed meanwhile. Changed items are processed again.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 fate AS MATERIALIZED (
     SELECT line.* FROM unnest(%(max_attempts)s::smallint[], %(tried)s::smallint[], %(met_alone)s::boolean[],
@@ -354,7 +361,7 @@ tallied AS (
 SELECT id, final, token FROM moved;
 
 -- name: held_items
--- The items that are held under one token.
+-- The items held under one token.
 SELECT item.id, item.kind_id, item.key, item.priority, item.attempt, item.token, item.content_hash, lease.state,
        lease.steps,
        lease.suspect AS alone, EXISTS (SELECT FROM failure WHERE failure.item_id = item.id) AS put_off,
@@ -369,7 +376,7 @@ WHERE lease.token = %(token)s ORDER BY item.id;
 SELECT token FROM lease WHERE owner = %(owner)s ORDER BY token;
 
 -- name: workers
--- Who holds work now: each owner's leases, items and nearest deadline.
+-- The holders of leases: each owner's number of leases and items, and nearest deadline.
 SELECT owner, count(*)::integer AS leases, sum(open)::bigint AS items, min(deadline) AS deadline,
        min(claimed_at) AS since
 FROM lease GROUP BY owner ORDER BY owner;

@@ -1,8 +1,8 @@
--- Pacing: when each service may be asked next.
+-- Pacing: the next turn of each service.
 
 -- name: take_turn
--- Takes the next free turn at a service, and says when and in how many seconds it is; takes none that is further away
--- than `most`, nor one of a service that is left alone for longer than `most_held`.
+-- Take the next free turn at a service, and return its time and the seconds until then; take none that is further
+-- away than `most`, nor one of a service that is left alone for longer than `most_held`.
 INSERT INTO pace (service, next_at) VALUES (%(service)s, clock() + make_interval(secs => %(seconds)s))
 ON CONFLICT (service) DO UPDATE
 SET next_at = greatest(pace.next_at, clock()) + make_interval(secs => %(seconds)s)
@@ -44,17 +44,17 @@ CROSS JOIN LATERAL (SELECT make_interval(secs => seconds / 60) AS part) AS sixti
 ON CONFLICT (service, seconds, until) DO UPDATE SET count = quota.count + 1;
 
 -- name: held_beyond
--- Whether a service is left alone for longer than until then.
+-- True if a service is left alone beyond this time.
 SELECT held_until > %(at)s AS held FROM pace WHERE service = %(service)s;
 
 -- name: next_turn
--- In how many seconds the next turn at a service is free, and why it is left alone, if it is.
+-- The seconds until the next free turn at a service, and the reason if it is left alone.
 SELECT extract(epoch FROM next_at - clock())::float8 AS seconds,
        CASE WHEN held_until > clock() THEN reason END AS reason
 FROM pace WHERE service = %(service)s;
 
 -- name: hold_turns
--- Leaves a service alone for a while, because of what it did.
+-- Leave a service alone for a while, because of its answer.
 INSERT INTO pace (service, next_at, held_until, reason)
 SELECT %(service)s, until, until, %(reason)s FROM (SELECT clock() + make_interval(secs => %(seconds)s) AS until) AS held
 ON CONFLICT (service) DO UPDATE
@@ -63,5 +63,5 @@ SET next_at = greatest(pace.next_at, excluded.next_at),
     reason = CASE WHEN pace.held_until > excluded.held_until THEN pace.reason ELSE excluded.reason END;
 
 -- name: held_services
--- The services that are left alone, until when, and why.
+-- The services that are left alone, the end of that time, and the reason.
 SELECT service, held_until, reason FROM pace WHERE held_until > clock() ORDER BY held_until, service;

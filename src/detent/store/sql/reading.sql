@@ -1,7 +1,7 @@
 -- Reading the graph: neighbours a page at a time, levels of a walk, the edges among some nodes.
 --
--- A node is known by its own key, unless that is an alias of another, and by the aliases that lead to it. Edges that
--- lead to it are the references to any of these keys; so reading against the direction of edges never scans.
+-- A node is known by its own key, unless that is an alias of another, and by the aliases that lead to it. Its
+-- incoming edges are the references to any of these keys; so reading against the direction of edges never scans.
 
 -- name: find_nodes
 -- The nodes of some kinds that are known by this key.
@@ -13,23 +13,23 @@ JOIN node ON node.item_id = item.id
 WHERE kind.id = ANY (%(kinds)s::integer[]) ORDER BY item.id;
 
 -- name: named_nodes
--- Nodes by number, as they are named.
+-- Nodes by number, with their names.
 SELECT item.id, item.kind_id, item.key, node.title
 FROM item JOIN node ON node.item_id = item.id WHERE item.id = ANY (%(ids)s::bigint[]);
 
 -- name: node_content
--- All that one node has.
+-- The full content of one node.
 SELECT item.id, item.kind_id, item.key, item.state, node.parent_id, node.position, node.edge, node.shared, node.title,
        node.text, node.properties, node.content_hash, node.written_at
 FROM item JOIN node ON node.item_id = item.id WHERE item.id = %(id)s;
 
 -- name: other_keys
--- The aliases by which a node is known.
+-- The aliases of a node.
 SELECT alias.key FROM item JOIN alias ON alias.kind_id = item.kind_id AND alias.to_key = item.key
 WHERE item.id = %(id)s ORDER BY alias.key LIMIT %(limit)s;
 
 -- name: references_out
--- A page of where a node's references lead, as they were given.
+-- A page of the targets of a node's references, in the order they were given.
 SELECT reference.position, ''::text AS name, reference.type, reference.properties,
        target.id, target.kind_id, target.key, node.title
 FROM reference
@@ -42,12 +42,12 @@ WHERE reference.item_id = %(id)s AND reference.position > %(position)s
 ORDER BY reference.item_id, reference.position LIMIT %(limit)s;
 
 -- name: texts
--- What a node says, and then what each of those that belong to it does, in their order.
+-- The text of a node, followed by the texts of the nodes that belong to it, in order.
 SELECT title, text FROM node WHERE (item_id = %(id)s OR parent_id = %(id)s) AND text <> ''
 ORDER BY item_id <> %(id)s, position, item_id;
 
 -- name: children_out
--- A page of a node's children, in their order.
+-- A page of a node's children, in order.
 SELECT child.position, ''::text AS name, child.edge AS type, '{}'::jsonb AS properties,
        item.id, item.kind_id, item.key, child.title
 FROM node AS child JOIN item ON item.id = child.item_id
@@ -58,7 +58,7 @@ WHERE child.parent_id = %(id)s AND child.edge IS NOT NULL
 ORDER BY child.position, child.item_id LIMIT %(limit)s;
 
 -- name: references_in
--- A page of who refers to a node, by its own key first and by its aliases then.
+-- A page of the nodes that refer to a node, first by its own key, then by its aliases.
 SELECT link.position, name.key AS name, link.type, link.properties, link.id, link.kind_id, link.key, link.title
 FROM item AS here
 CROSS JOIN LATERAL (
@@ -85,7 +85,7 @@ WHERE here.id = %(id)s
 ORDER BY name.rank, name.key, link.id, link.position LIMIT %(limit)s;
 
 -- name: parent_in
--- The node that a node belongs to.
+-- The parent of a node.
 SELECT child.position, ''::text AS name, child.edge AS type, '{}'::jsonb AS properties,
        parent.item_id AS id, item.kind_id, item.key, parent.title
 FROM node AS child
@@ -97,7 +97,7 @@ WHERE child.item_id = %(id)s AND child.edge IS NOT NULL
 LIMIT %(limit)s;
 
 -- name: step_out
--- One level of a walk along the edges. It is read through a cursor, and only as far as the walk still wants.
+-- One level of a walk along the edges. It is read through a cursor, and only as far as the walk needs it.
 SELECT start.id AS at_id, next.id
 FROM unnest(%(ids)s::bigint[]) AS start (id)
 CROSS JOIN LATERAL (
@@ -145,7 +145,7 @@ WHERE %(kinds)s::integer[] IS NULL OR next.kind_id = ANY (%(kinds)s::integer[]) 
 
 -- name: edges_among
 -- The edges among some nodes. A reference is looked up by its target and its owner, so that a node with a hundred
--- thousand edges costs no more than the few that are asked for.
+-- thousand edges costs no more than the edges requested.
 SELECT link.item_id AS from_id, link.type, here.id AS to_id, link.position, link.properties
 FROM unnest(%(ids)s::bigint[]) AS asked (id)
 JOIN item AS here ON here.id = asked.id
@@ -168,7 +168,7 @@ WHERE child.edge IS NOT NULL AND (%(types)s::text[] IS NULL OR child.edge = ANY 
 LIMIT %(limit)s;
 
 -- name: first_edges
--- Of each of some pairs of nodes the first edge that leads from the one to the other, if there is any.
+-- The first edge of each pair of nodes that leads from the one to the other, if there is any.
 SELECT step.from_id, first.type, step.to_id, first.properties
 FROM unnest(%(froms)s::bigint[], %(tos)s::bigint[]) AS step (from_id, to_id)
 JOIN item AS here ON here.id = step.to_id

@@ -1,7 +1,7 @@
--- What search shows of what it found.
+-- The data that search shows about its results.
 
 -- name: results
--- Items as results, each with what it belongs to in the end: their names, and what a reader may open.
+-- Items as results, each with its top-level node: their names, and the properties that a reader may open.
 SELECT node.item_id, item.kind_id, item.key, node.title, node.properties, top.root_id, root_item.kind_id AS root_kind_id,
        root_item.key AS root_key, root.title AS root_title, root.properties AS root_properties,
        root_item.state AS root_state
@@ -12,7 +12,7 @@ JOIN node AS root ON root.item_id = top.root_id
 JOIN item AS root_item ON root_item.id = root.item_id;
 
 -- name: roots
--- What items belong to in the end.
+-- The top-level nodes of items.
 WITH RECURSIVE ancestor AS (
     SELECT item_id AS id, item_id, parent_id, 0 AS depth FROM node WHERE item_id = ANY (%(ids)s::bigint[])
     UNION ALL
@@ -22,9 +22,9 @@ WITH RECURSIVE ancestor AS (
 SELECT DISTINCT ON (id) id, item_id AS root_id FROM ancestor ORDER BY id, depth DESC;
 
 -- name: titled
--- What is called so exactly, in small or capital letters, or has this as another name, among nodes that belong to none.
--- For each, what it says first: itself, or the first of those that belong to it and have a text; those that say nothing
--- are left out. With `allowed`, only those items are found.
+-- Top-level nodes with exactly this title or alias, ignoring case. For each, its first text: its own, or that of
+-- the first node that belongs to it and has one; nodes without text are left out. With `allowed`, only those items
+-- are found.
 WITH called AS (
     SELECT node.item_id, node.text <> '' AS says FROM node JOIN item ON item.id = node.item_id
     WHERE node.parent_id IS NULL AND lower(left(node.title, 64)) = lower(left(%(title)s::text, 64))
@@ -49,7 +49,7 @@ FROM called CROSS JOIN LATERAL (
 ORDER BY called.item_id LIMIT %(limit)s;
 
 -- name: embedding_of
--- The text that an item was embedded from, and those of what belongs to it.
+-- The text that an item was embedded from, and those of the items that belong to it.
 WITH RECURSIVE family AS (
     SELECT %(id)s::bigint AS item_id
     UNION ALL
@@ -61,8 +61,8 @@ FROM member JOIN embedding ON embedding.item_id = member.item_id
 WHERE embedding.hash IS NOT NULL;
 
 -- name: suggestions
--- Titles that begin so, each once, with a node that has it: those first that belong to none, and passages only where
--- there are not enough of these. The bounds are compared byte by byte, as in the indexes.
+-- Titles that begin with this text, each once, with a node that has it: top-level nodes first, and passages only
+-- if there are not enough. The bounds are compared byte by byte, as in the indexes.
 WITH standing AS MATERIALIZED (
     SELECT node.title, item.kind_id, item.key
     FROM node JOIN item ON item.id = node.item_id
@@ -88,7 +88,7 @@ titled AS (
 SELECT title, kind_id, key FROM titled ORDER BY belongs, length(title), title LIMIT %(limit)s;
 
 -- name: unknown_categories
--- Which of these keys are no category's: none has it, nothing refers to it, and it stands for no other.
+-- Those of these keys that are no category: no item has it, nothing refers to it, and it is no alias.
 SELECT asked.key FROM unnest(%(keys)s::text[]) AS asked (key)
 WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = ANY (%(kinds)s::integer[]) AND item.key = asked.key)
   AND NOT EXISTS (SELECT FROM reference
@@ -96,7 +96,7 @@ WHERE NOT EXISTS (SELECT FROM item WHERE item.kind_id = ANY (%(kinds)s::integer[
   AND NOT EXISTS (SELECT FROM alias WHERE alias.kind_id = ANY (%(kinds)s::integer[]) AND alias.key = asked.key);
 
 -- name: similar_categories
--- Keys to choose a suggestion from: some that begin alike, and some of all, which are all where there are few.
+-- Keys for a suggestion: some with the same beginning, and some of all, which are all where there are few.
 SELECT item.key FROM unnest(%(kinds)s::integer[]) AS kind (id) CROSS JOIN LATERAL (
     (SELECT key FROM item WHERE kind_id = kind.id AND key >= %(start)s AND key < %(end)s ORDER BY key LIMIT 500)
     UNION

@@ -1,12 +1,12 @@
--- Sources, kinds and lifecycles: small tables that say what the items are.
+-- Sources, kinds and lifecycles: small tables that describe the items.
 
 -- name: declare_source
--- Makes sure that a source exists.
+-- Add a source unless it exists.
 INSERT INTO source (name) VALUES (%(name)s)
 ON CONFLICT (name) DO UPDATE SET removed_at = NULL, paused_at = NULL WHERE source.removed_at IS NOT NULL;
 
 -- name: configure_source
--- Keeps what a source of one of Detent's own types is to do; nothing if the source is there and is none of this type.
+-- Store the settings of a source of a registered type; no row if the source exists with another type.
 INSERT INTO source (name, type, settings) VALUES (%(name)s, %(type)s, %(settings)s)
 ON CONFLICT (name) DO UPDATE SET settings = excluded.settings, type = excluded.type,
     removed_at = NULL, paused_at = CASE WHEN source.removed_at IS NULL THEN source.paused_at END
@@ -14,46 +14,46 @@ WHERE source.type = excluded.type OR source.removed_at IS NOT NULL
 RETURNING name;
 
 -- name: configured_sources
--- The sources of Detent's own types.
+-- The sources of registered types.
 SELECT name, type, settings FROM source WHERE type IS NOT NULL AND removed_at IS NULL ORDER BY name;
 
 -- name: configured_source
--- One of them, also while it is being removed.
+-- One source of a registered type, also while it is being removed.
 SELECT name, type, settings FROM source WHERE name = %(name)s AND type IS NOT NULL;
 
 -- name: mark_imported
--- Notes that a source came from a file, and nobody has said what is to be done for it.
+-- Record that a source was imported from a file and has no other type.
 UPDATE source SET type = %(type)s WHERE name = %(name)s AND type IS NULL;
 
 -- name: being_removed
--- Whether a source is being removed, and still has items.
+-- A source that is being removed and still has items.
 SELECT source.name FROM source WHERE name = %(name)s AND removed_at IS NOT NULL
    AND EXISTS (SELECT FROM kind JOIN item ON item.kind_id = kind.id WHERE kind.source_id = source.id);
 
 -- name: removed_sources
--- Which of some sources are being removed, or were and are still referred to.
+-- Those of some sources that are being removed, or were removed and are still referred to.
 SELECT name FROM source WHERE name = ANY (%(names)s::text[]) AND removed_at IS NOT NULL ORDER BY name;
 
 -- name: declare_kind
--- Makes sure that a source's label exists; one that does keeps its lifecycle.
+-- Add a kind of item unless it exists; an existing one keeps its lifecycle.
 INSERT INTO kind (source_id, label, lifecycle)
 SELECT id, %(label)s, %(lifecycle)s FROM source WHERE name = %(source)s
 ON CONFLICT (source_id, label) DO NOTHING;
 
 -- name: lock_lifecycles
--- Declaring is rare, and one at a time.
+-- Declaring is rare, and done one at a time.
 SELECT pg_advisory_xact_lock(%(lock)s);
 
 -- name: hold_kinds
--- Keeps the sources of some kinds from being dropped until this transaction ends; says which kinds are there.
+-- Keep the sources of some kinds from being dropped until this transaction ends; return the kinds that exist.
 SELECT hold_kinds(%(kinds)s::integer[]) AS id;
 
 -- name: lock_source
--- Waits for all who hold kinds of a source, and keeps others away until this transaction ends.
+-- Wait for all who hold kinds of a source, and keep others away until this transaction ends.
 SELECT lock_source(%(source)s);
 
 -- name: keep_lifecycle
--- Keeps a lifecycle, in place of the one of that name.
+-- Store a lifecycle, replacing the one with its name.
 INSERT INTO lifecycle (name, definition) VALUES (%(name)s, %(definition)s)
 ON CONFLICT (name) DO UPDATE SET definition = excluded.definition;
 
@@ -62,7 +62,7 @@ ON CONFLICT (name) DO UPDATE SET definition = excluded.definition;
 SELECT name, definition, md5(definition::text) AS digest FROM lifecycle ORDER BY name;
 
 -- name: kinds
--- Every source's labels, with their lifecycles; and in each row, the digests of all lifecycles that there are.
+-- All kinds of items, with their lifecycles; and in each row, the digests of all lifecycles.
 SELECT kind.id, source.name AS source, kind.label, kind.lifecycle, source.paused_at IS NOT NULL AS paused,
        source.removed_at IS NOT NULL AS removed, kind.depth, kind.most, kind.most_state, kind.breadth,
        kind.version, (SELECT jsonb_object_agg(name, md5(definition::text)) FROM lifecycle) AS digests
@@ -75,11 +75,11 @@ WHERE removed_at IS NULL OR EXISTS (SELECT FROM kind JOIN item ON item.kind_id =
 ORDER BY name;
 
 -- name: pause
--- Lets nothing more of a source be claimed.
+-- Pause a source: none of its items are claimed.
 UPDATE source SET paused_at = coalesce(paused_at, clock()) WHERE name = %(name)s RETURNING name;
 
 -- name: resume
--- Lets a source be worked on again, unless it is being removed.
+-- Resume a paused source, unless it is being removed.
 UPDATE source SET paused_at = NULL WHERE name = %(name)s AND removed_at IS NULL RETURNING name;
 
 -- name: language
@@ -87,20 +87,21 @@ UPDATE source SET paused_at = NULL WHERE name = %(name)s AND removed_at IS NULL 
 SELECT language FROM source WHERE name = %(name)s;
 
 -- name: languages
--- The languages that this server can split texts of into words.
+-- The languages whose texts this server can split into words.
 SELECT cfgname::text AS name FROM pg_ts_config WHERE pg_ts_config_is_visible(oid) ORDER BY cfgname;
 
 -- name: change_language
--- Says that a source's texts are in another language. Who says the same at the same time waits, and changes nothing.
+-- Change the language of a source's texts. A concurrent change to the same language waits, and changes nothing.
 UPDATE source SET language = %(language)s WHERE name = %(name)s AND language <> %(language)s RETURNING id;
 
 -- name: hold_nodes
--- Nobody writes a node until this transaction has ended, so that none is between its old number and a new one: who
--- waits here sees, when it goes on, what this transaction wrote. Reading goes on.
+-- Let nobody write a node until this transaction ends, so that no node is between its old number and a new one: a
+-- writer that waits here sees, when it goes on, what this transaction wrote. Reading goes on.
 LOCK TABLE node IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: index_anew
--- Gives all texts of a source new numbers, and tells the text index: what it knows is gone, and they are new.
+-- Give all texts of a source new numbers, and tell the text index that the old ones are gone and the new ones
+-- waiting.
 WITH own AS MATERIALIZED (
     SELECT node.item_id, node.text_id
     FROM kind JOIN item ON item.kind_id = kind.id JOIN node ON node.item_id = item.id

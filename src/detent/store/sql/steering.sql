@@ -1,7 +1,7 @@
--- Steering: what a program needs that drives items through their lifecycle by hand.
+-- Steering: statements for a program that drives items through their lifecycle by hand.
 
 -- name: take
--- Puts items whose places the caller has vacated under one lease: a claim of exactly these.
+-- Put items whose places the caller has vacated under one lease: a claim of exactly these.
 WITH moment AS MATERIALIZED (SELECT clock() AS now),
 given AS (
     INSERT INTO lease (owner, claimed_at, deadline, duration, waited, state, back_via, back_to, back_again,
@@ -33,12 +33,12 @@ SELECT id, kind_id, key, priority, attempt, token, content_hash, id = ANY (%(sus
 FROM moved ORDER BY priority, id;
 
 -- name: heard
--- When the holders of these leases were last heard of.
+-- The last heartbeat of the holders of these leases.
 SELECT token, deadline - duration AS at FROM lease WHERE token = ANY (%(tokens)s::bigint[]);
 
 -- name: lock_stale
--- Locks the leases on items of these kinds whose holders have not been heard of for so many seconds or, with
--- no number given, for as long as their lease was to last.
+-- Lock the leases on items of these kinds whose holders have been silent for this many seconds or, without a
+-- number, for the duration of their lease.
 SELECT token FROM lease
 WHERE CASE WHEN %(seconds)s::float8 IS NULL THEN deadline < clock()
            ELSE deadline - duration < clock() - make_interval(secs => %(seconds)s) END
@@ -47,8 +47,8 @@ WHERE CASE WHEN %(seconds)s::float8 IS NULL THEN deadline < clock()
 ORDER BY token LIMIT %(limit)s FOR UPDATE SKIP LOCKED;
 
 -- name: retriable
--- Items of some kinds that failed, with one kind of error or any, and have fewer failed attempts with their
--- present content than `below`, those of earlier rounds included.
+-- Failed items of some kinds, with one kind of error or any, that have fewer than `below` failed attempts with
+-- their present content, including earlier rounds.
 SELECT item.id
 FROM unnest(%(kinds)s::integer[]) AS asked (kind_id)
 JOIN place ON place.kind_id = asked.kind_id AND place.state = %(state)s
@@ -60,7 +60,7 @@ WHERE (%(error_kind)s::text IS NULL OR failure.kind = %(error_kind)s)
 LIMIT %(limit)s;
 
 -- name: carry_attempts
--- Adds the failed attempts of items that the caller holds to those of their earlier rounds.
+-- Add the failed attempts of items that the caller holds to those of their earlier rounds.
 INSERT INTO retried (item_id, count, content_hash)
 SELECT id, attempt, content_hash FROM item WHERE id = ANY (%(ids)s::bigint[]) AND attempt > 0
 ON CONFLICT (item_id) DO UPDATE
@@ -69,8 +69,8 @@ SET count = excluded.count
     content_hash = excluded.content_hash;
 
 -- name: note_embeddings
--- Keeps what items were embedded with; what is not said stays as it was. A vector of Detent's own says all with its
--- hash.
+-- Record the embeddings of items; values not given stay as they were. A vector of Detent's own is described by its
+-- hash alone.
 INSERT INTO embedding (item_id, provider, model, content_hash, hash)
 SELECT line.id, %(provider)s, %(model)s, line.content_hash, line.hash
 FROM unnest(%(ids)s::bigint[], %(content_hashes)s::text[], %(hashes)s::uuid[]) AS line (id, content_hash, hash)
@@ -81,8 +81,7 @@ SET provider = coalesce(excluded.provider, embedding.provider), model = coalesce
     hash = coalesce(excluded.hash, embedding.hash);
 
 -- name: progress
--- What is kept of items beside their state: the failed attempts of their earlier rounds, and what they were
--- embedded with.
+-- Data about items beside their state: the failed attempts of their earlier rounds, and their embedding.
 SELECT asked.id, coalesce(retried.count, 0) AS retried, embedding.provider, embedding.model,
        coalesce(embedding.content_hash, replace(embedding.hash::text, '-', '')) AS content_hash
 FROM unnest(%(ids)s::bigint[]) AS asked (id)
@@ -91,6 +90,6 @@ LEFT JOIN retried ON retried.item_id = item.id AND retried.content_hash IS NOT D
 LEFT JOIN embedding ON embedding.item_id = item.id;
 
 -- name: arrivals
--- When items last came to each state that they have been in, as far back as the journal goes.
+-- The time when items last entered each of their states, as far back as the journal goes.
 SELECT item_id, to_state AS state, max(at) AS at FROM move
 WHERE item_id = ANY (%(ids)s::bigint[]) GROUP BY item_id, to_state;

@@ -1,12 +1,13 @@
--- Counts per kind and state, kept by every transaction that moves items.
+-- Counts per kind and state, updated by every transaction that moves items.
 
 -- name: count
--- How many items there are of each kind in each state.
+-- The number of items of each kind in each state.
 SELECT kind_id, state, sum(count)::bigint AS count FROM tally
 GROUP BY kind_id, state HAVING sum(count) <> 0;
 
 -- name: fold
--- Replaces the tally's rows by one per kind and state, if there are many. Whoever folds already is let be.
+-- Replace the tally's rows by one per kind and state, if there are many. If another process is folding, do
+-- nothing.
 WITH folder AS MATERIALIZED (
     SELECT pg_try_advisory_xact_lock(%(lock)s) AND (SELECT count(*) FROM tally) > %(many)s AS folding
 ),
@@ -15,7 +16,7 @@ INSERT INTO tally (kind_id, state, count)
 SELECT kind_id, state, sum(count) FROM taken GROUP BY kind_id, state HAVING sum(count) <> 0;
 
 -- name: miscounts
--- Where the tally and the items disagree. This scans all items.
+-- Differences between the tally and the items. This scans all items.
 SELECT coalesce(true_count.kind_id, tallied.kind_id) AS kind_id,
        coalesce(true_count.state, tallied.state) AS state,
        coalesce(tallied.count, 0)::bigint AS tallied, coalesce(true_count.count, 0)::bigint AS counted
@@ -26,15 +27,15 @@ WHERE coalesce(tallied.count, 0) <> coalesce(true_count.count, 0)
 ORDER BY 1, 2;
 
 -- name: lock_repair
--- One repair at a time. Who moves items is not held up, and this takes no snapshot yet.
+-- One repair at a time. Movers of items are not blocked, and this takes no snapshot yet.
 LOCK TABLE tally IN SHARE UPDATE EXCLUSIVE MODE;
 
 -- name: one_moment
--- What follows in the transaction sees the database at one moment, in which counts and places must agree.
+-- The rest of the transaction sees the database at one moment, in which counts and places must agree.
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
 
 -- name: correct
--- Appends to the tally what it lacks. This scans all items.
+-- Append the missing counts to the tally. This scans all items.
 INSERT INTO tally (kind_id, state, count)
 SELECT kind_id, state, sum(count) FROM (
     SELECT kind_id, state, count(*) AS count FROM item GROUP BY kind_id, state
@@ -42,8 +43,8 @@ SELECT kind_id, state, sum(count) FROM (
 ) AS difference GROUP BY kind_id, state HAVING sum(count) <> 0;
 
 -- name: misplaced
--- Items that have neither their place nor a lease, places without their item, and items that have both:
--- there must be none. This scans all.
+-- Items that have neither a place nor a lease, places without their item, and items that have both: there must be
+-- none. This scans everything.
 SELECT coalesce(item.id, place.item_id) AS item_id, item.state, place.state AS place_state,
        lease.token IS NOT NULL AS leased
 FROM item
@@ -60,14 +61,14 @@ LIMIT 100;
 SELECT item_id, count(*) AS places FROM place GROUP BY item_id HAVING count(*) > 1 LIMIT 100;
 
 -- name: misheld
--- Leases that count another number of items than they hold: there must be none.
+-- Leases whose count differs from the number of items they hold: there must be none.
 SELECT lease.token, lease.open, count(item.id)::integer AS held
 FROM lease CROSS JOIN LATERAL unnest(lease.items) AS entry (item_id)
 LEFT JOIN item ON item.id = entry.item_id AND item.token = lease.token AND item.state = lease.state
 GROUP BY lease.token, lease.open HAVING count(item.id) <> lease.open LIMIT 100;
 
 -- name: drop_misplaced
--- Removes the places of items that are not there, or not in that state, or that a worker has.
+-- Delete the places of items that do not exist, are in another state, or are held by a worker.
 DELETE FROM place WHERE ctid = ANY (ARRAY(
     SELECT place.ctid FROM place
     LEFT JOIN item ON item.id = place.item_id AND item.kind_id = place.kind_id AND item.state = place.state
@@ -77,7 +78,7 @@ DELETE FROM place WHERE ctid = ANY (ARRAY(
 ));
 
 -- name: replace
--- Gives items at rest the place that they lack.
+-- Add the missing places of items at rest.
 INSERT INTO place (kind_id, state, not_before, priority, item_id)
 SELECT item.kind_id, item.state, item.not_before, item.priority, item.id
 FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS resting (kind_id, state)
@@ -86,7 +87,7 @@ LEFT JOIN place ON place.item_id = item.id
 WHERE place.item_id IS NULL;
 
 -- name: lease_strays
--- Puts items that are under way, and that no lease names, under one that has run out, for rescue to find.
+-- Put items that are under way but named by no lease under an expired one, for rescue to find.
 WITH stray AS MATERIALIZED (
     SELECT item.id, way.* FROM unnest(%(kinds)s::integer[], %(states)s::text[], %(back_vias)s::text[],
                                       %(back_tos)s::text[], %(back_agains)s::text[], %(fail_tos)s::text[],
@@ -107,8 +108,8 @@ given AS (
 UPDATE item SET token = given.token FROM given WHERE item.id = ANY (given.items);
 
 -- name: next_wake
--- How many items of these kinds and states wait for a later time, until when the first of them waits, and how long that
--- is from now.
+-- The number of items of these kinds and states that wait for a later time, the time when the first is due, and
+-- the seconds until then.
 SELECT count(*)::bigint AS count, min(not_before) AS first,
        extract(epoch FROM min(not_before) - clock())::float8 AS seconds
 FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS asked (kind_id, state)
@@ -119,8 +120,7 @@ CROSS JOIN LATERAL (
 ) AS later;
 
 -- name: reasons_to_wait
--- Why the item failed that is the first to be tried again, in each of these kinds and states; in the order of their
--- times.
+-- The failure of the first item to be retried in each of these kinds and states, in the order of their times.
 SELECT failure.message
 FROM unnest(%(kinds)s::integer[], %(states)s::text[]) AS asked (kind_id, state)
 CROSS JOIN LATERAL (

@@ -1,12 +1,12 @@
--- The index of texts: what waits to be indexed, blocks and their postings, and what a search reads of them.
+-- The index of texts: the queue of changes, blocks and their postings, and the reads of a search.
 
 -- name: try_lock_texts
--- One program at a time changes the blocks; nobody waits for it.
+-- One program at a time changes the blocks; nobody waits for the lock.
 SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked;
 
 -- name: take_text_changes
--- Takes changes from the queue, the oldest texts first, until their texts together are large. A text is always taken
--- before the news that it is gone.
+-- Take changes from the queue, the oldest texts first, until their texts together are large. A new text is always
+-- taken before the news that it is gone.
 WITH next AS MATERIALIZED (
     SELECT ctid AS place, text_id, gone FROM text_change ORDER BY text_id, gone LIMIT %(limit)s
 ),
@@ -24,7 +24,7 @@ WHERE ctid = ANY (ARRAY (SELECT place FROM summed WHERE before < %(bytes)s))
 RETURNING text_id, gone;
 
 -- name: texts_to_index
--- New texts; of those that are long, their words as PostgreSQL reads them. Those that are gone already are left out.
+-- New texts; for long ones, their words as PostgreSQL reads them. Texts that are gone already are left out.
 SELECT item.kind_id, node.text_id, text_kind.language,
        CASE WHEN size.bytes < %(long)s THEN node.title || ' ' || node.text END AS content,
        CASE WHEN size.bytes >= %(long)s THEN tsvectorsend(text_words(text_kind.language, node.title, node.text)) END
@@ -37,18 +37,18 @@ CROSS JOIN LATERAL (SELECT octet_length(node.title) + octet_length(node.text) AS
 ORDER BY node.text_id;
 
 -- name: word_vectors
--- The lexemes of words, in the order in which these are asked for.
+-- The lexemes of words, in the order of the words.
 SELECT tsvectorsend(text_words(%(language)s, '', asked.word)) AS vector
 FROM unnest(%(words)s::text[]) WITH ORDINALITY AS asked (word, number) ORDER BY asked.number;
 
 -- name: write_text_block
--- A new block, without its postings.
+-- Add a block, without its postings.
 INSERT INTO text_block (kind_id, count, words, first, last, texts, lengths, offsets, common)
 VALUES (%(kind)s, %(count)s, %(words)s, %(first)s, %(last)s, %(texts)s, %(lengths)s, %(offsets)s, %(common)s)
 RETURNING id;
 
 -- name: write_postings
--- A block's postings, whose entries come in a row.
+-- Write a block's postings, whose entries come in a row.
 INSERT INTO posting (block_id, term, count, number, entries)
 SELECT %(block)s, line.term, line.count, nullif(line.number, -1),
        substring(%(entries)s::bytea FROM 1 + 5 * line.before FOR 5 * line.count)
@@ -56,7 +56,7 @@ FROM unnest(%(terms)s::text[], %(counts)s::integer[], %(numbers)s::integer[], %(
      AS line (term, count, number, before);
 
 -- name: text_blocks_between
--- The blocks that may have texts whose numbers are between these.
+-- The blocks that may have texts with numbers in this range.
 SELECT id FROM text_block WHERE first <= %(last)s AND last >= %(first)s ORDER BY id;
 
 -- name: text_block
@@ -64,11 +64,11 @@ SELECT id FROM text_block WHERE first <= %(last)s AND last >= %(first)s ORDER BY
 SELECT count, texts, lengths, dead FROM text_block WHERE id = %(block)s;
 
 -- name: mark_text_block
--- Says which of a block's texts are dead.
+-- Record which of a block's texts are dead.
 UPDATE text_block SET dead = %(dead)s, dead_count = %(dead_count)s, dead_words = %(dead_words)s WHERE id = %(block)s;
 
 -- name: text_block_sizes
--- How large each block is, and how much of it is dead.
+-- The size of each block, and of its dead part.
 SELECT id, kind_id, count, words, dead_count, dead_words FROM text_block ORDER BY id;
 
 -- name: packed_postings
@@ -79,27 +79,27 @@ SELECT coalesce(string_agg(convert_to(term, 'UTF8') || '\x00'::bytea, ''::bytea 
 FROM posting WHERE block_id = %(block)s;
 
 -- name: drop_text_blocks
--- Removes blocks that were merged into another.
+-- Delete blocks that were merged into another.
 WITH gone AS (DELETE FROM posting WHERE block_id = ANY (%(blocks)s::bigint[]))
 DELETE FROM text_block WHERE id = ANY (%(blocks)s::bigint[]);
 
 -- name: anything_to_search
--- Whether there is a text, or a model that texts were embedded with.
+-- True if there is a text, or a model that texts were embedded with.
 SELECT EXISTS (SELECT FROM text_change) OR EXISTS (SELECT FROM text_block) OR EXISTS (SELECT FROM model) AS found;
 
 -- name: text_pending
--- How many texts wait to be indexed; it is not counted further than `most`.
+-- The number of texts waiting to be indexed, counted up to `most`.
 SELECT count(*) AS count FROM (SELECT FROM text_change WHERE NOT gone ORDER BY text_id LIMIT %(most)s) AS waiting;
 
 -- name: text_statistics
--- What the index holds.
+-- The size of the index.
 SELECT count(*) AS blocks, coalesce(sum(count), 0)::bigint AS texts, coalesce(sum(words), 0)::bigint AS words,
        coalesce(sum(dead_count), 0)::bigint AS dead_texts, coalesce(sum(dead_words), 0)::bigint AS dead_words
 FROM text_block;
 
 -- name: text_question
--- What each part of a query is in each language that texts are in, and the kinds of those: its lexemes, and the
--- condition that a text has it as a phrase.
+-- The lexemes of each part of a query in each language of the texts, the condition that a text has it as a phrase,
+-- and the kinds of the language.
 SELECT spoken.language, spoken.kinds, part.text,
        tsvector_to_array(to_tsvector(spoken.language::regconfig, apart(part.text))) AS lexemes,
        phraseto_tsquery(spoken.language::regconfig, apart(part.text))::text AS condition
@@ -107,18 +107,18 @@ FROM (SELECT language, array_agg(kind_id) AS kinds FROM text_kind GROUP BY langu
 CROSS JOIN unnest(%(parts)s::text[]) AS part (text);
 
 -- name: text_blocks
--- All blocks, for the counts of the whole collection; and which texts of theirs are dead.
+-- All blocks, for the counts of the whole collection; and their dead texts.
 SELECT id, kind_id, count, words, first, last, dead_count, dead_words, dead FROM text_block ORDER BY id;
 
 -- name: posting_counts
--- In how many texts of each block each of these terms occurs; and its number there if it is common.
+-- The number of texts in each block with each of these terms, and the term's number there if it is common.
 SELECT block.id AS block, wanted.number::integer AS term, posting.count, posting.number
 FROM text_block AS block
 CROSS JOIN unnest(%(terms)s::text[]) WITH ORDINALITY AS wanted (term, number)
 JOIN posting ON posting.block_id = block.id AND posting.term = wanted.term;
 
 -- name: posting_entries
--- Slices of postings, each from one entry to before another.
+-- Slices of postings, each from one entry up to, not including, another.
 SELECT slice.number::integer AS number,
        substring(posting.entries FROM 1 + 5 * slice.start FOR 5 * (slice.stop - slice.start)) AS entries
 FROM unnest(%(blocks)s::bigint[], %(terms)s::text[], %(starts)s::integer[], %(stops)s::integer[])
@@ -127,7 +127,8 @@ JOIN posting ON posting.block_id = slice.block_id AND posting.term = slice.term
 ORDER BY slice.number;
 
 -- name: texts_waiting
--- The newest texts that are not indexed yet, at most so many. `near`: not more than so many bytes of text are newer.
+-- The newest texts that are not indexed yet, up to a limit. `near`: the newer texts have no more than this many
+-- bytes together.
 WITH newest AS MATERIALIZED (
     SELECT text_id FROM text_change WHERE NOT gone ORDER BY text_id DESC LIMIT %(most)s
 ),
@@ -138,7 +139,7 @@ sized AS (
 SELECT text_id, sum(size) OVER (ORDER BY text_id DESC ROWS UNBOUNDED PRECEDING) - size < %(bytes)s AS near FROM sized;
 
 -- name: texts_of_items
--- The texts of these items, and how large they are.
+-- The texts of these items, and their sizes.
 SELECT node.text_id, octet_length(node.title) + octet_length(node.text) AS size
 FROM unnest(%(items)s::bigint[]) AS wanted (item_id) JOIN node ON node.item_id = wanted.item_id;
 
@@ -154,8 +155,9 @@ JOIN text_block ON text_block.id = place.block_id
 ORDER BY place.number;
 
 -- name: common_terms_at
--- How long the texts at these places are, and which common terms of their blocks occur in them, how often. The two
--- numbers of `offsets` are read byte by byte, since what PostgreSQL has for that is younger than some that are in use.
+-- The lengths of the texts at these places, and the counts of the common terms of their blocks in them. The two
+-- numbers of `offsets` are read byte by byte, because PostgreSQL's function for that is newer than some supported
+-- versions.
 SELECT place.number::integer AS number,
        substring(text_block.lengths FROM 1 + 2 * place.ordinal FOR 2) AS length,
        substring(text_block.common FROM 1 + 3 * span.start FOR 3 * (span.stop - span.start)) AS terms
@@ -174,8 +176,8 @@ CROSS JOIN LATERAL (
 ORDER BY place.number;
 
 -- name: judge_texts
--- The texts that are still there, with their items: whether each is what the query wants; and the words of those
--- that are to be counted.
+-- The texts that still exist, with their items: whether each meets the query, and the words of those to be
+-- counted.
 WITH read AS MATERIALIZED (
     SELECT asked.number, node.item_id, item.kind_id, node.text_id, kind.condition, asked.counted,
            CASE WHEN asked.counted OR kind.condition <> ''
@@ -192,9 +194,9 @@ SELECT item_id, kind_id, text_id,
 FROM read ORDER BY number;
 
 -- name: text_snippets
--- The place in each item's text that shows what was looked for, marked; and the text's beginning. Of a long text,
--- what is around the first of the words is looked at; what has no text is shown by its title. Signs that would take words
--- together are others meanwhile.
+-- The passage of each item's text that matches, with marks, and the text's beginning. In a long text, the
+-- surroundings of the first match are used; an item without text is shown by its title. Signs that would join
+-- words are replaced meanwhile.
 SELECT node.item_id, left(shown.text, 400) AS beginning,
        translate(
            ts_headline(text_kind.language::regconfig, split.content,

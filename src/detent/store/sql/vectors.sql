@@ -1,44 +1,45 @@
--- Vectors: models, their parts, who writes to them, and what is nearest.
+-- Vectors: models, their parts, their writers, and the nearest items.
 --
--- A part is a table made at run time. Statements that name one have {part} in its place, and are put together by
+-- A part is a table created at run time. Statements that name one have {part} in its place, and are composed by
 -- `vectors/tables.py`; the others are used as they are.
 
 -- name: models
--- Every model there ever was, the oldest first.
+-- Every model there ever was, oldest first.
 SELECT id, provider, name, dimensions, role FROM model ORDER BY id;
 
 -- name: lock_models
--- One program at a time changes which model is current and which is next. Reading and writing vectors goes on.
+-- One program at a time changes the roles of models. Reading and writing vectors goes on.
 LOCK TABLE model IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: keep_model
--- A model in its role, new or taken up again.
+-- Give a model its role, whether it is new or registered again.
 INSERT INTO model (provider, name, dimensions, role)
 VALUES (%(provider)s, %(name)s, %(dimensions)s, %(role)s)
 ON CONFLICT (provider, name, dimensions) DO UPDATE SET role = excluded.role
 RETURNING id, provider, name, dimensions, role;
 
 -- name: retire_model
--- The model goes, and its parts are no longer listed.
+-- Retire a model: its parts are no longer listed.
 WITH retired AS (
     UPDATE model SET role = 'former', generation = generation + 1 WHERE id = %(model)s RETURNING id
 )
 DELETE FROM vector_part WHERE model_id IN (SELECT id FROM retired);
 
 -- name: set_aside_model
--- The model goes, and its parts stay listed until the current one has a vector of every text that was embedded with it.
+-- Retire a model, but keep its parts listed until the current one has a vector of every text that was embedded
+-- with it.
 UPDATE model SET role = 'former', generation = generation + 1 WHERE id = %(model)s;
 
 -- name: set_aside
--- Models that are set aside: the current one may lack vectors of texts that they have.
+-- Retired models with listed parts: the current model may lack vectors of texts that they have.
 SELECT DISTINCT model.id FROM model JOIN vector_part AS part ON part.model_id = model.id WHERE model.role = 'former';
 
 -- name: promote_model
--- The next model becomes the current one.
+-- Make the next model the current one.
 UPDATE model SET role = 'current' WHERE id = %(model)s AND role = 'next' RETURNING id;
 
 -- name: vector_list
--- A model's role, and its parts as they are listed and as they are found: one row for each part, or one without.
+-- A model's role, and its parts, listed and existing: one row for each part, or one without.
 SELECT model.role AS model_role, model.generation, part.id, part.name, part.role, part.count,
        to_regclass(part.name) IS NOT NULL AS present,
        EXISTS (SELECT FROM pg_index
@@ -50,27 +51,28 @@ FROM model LEFT JOIN vector_part AS part ON part.model_id = model.id
 WHERE model.id = %(model)s ORDER BY part.id;
 
 -- name: next_generation
--- The list of the model's parts becomes another one with this transaction; none if the model was retired.
+-- Give the list of the model's parts a new generation with this transaction; no row if the model was retired.
 UPDATE model SET generation = generation + 1 WHERE id = %(model)s AND role <> 'former' RETURNING generation;
 
 -- name: list_part
--- A new part.
+-- List a new part.
 INSERT INTO vector_part (model_id, role, count) VALUES (%(model)s, %(role)s, %(count)s) RETURNING id, name;
 
 -- name: turn_parts
--- Parts in another role.
+-- Change the role of parts.
 UPDATE vector_part SET role = %(role)s WHERE id = ANY(%(parts)s::integer[]);
 
 -- name: count_part
--- How many vectors a part's index was made of.
+-- Record the number of vectors in a part's index.
 UPDATE vector_part SET count = %(count)s WHERE id = %(part)s;
 
 -- name: unlist_parts
--- Parts that are no longer used. Their tables are dropped when nobody can be reading them any more.
+-- Remove parts that are no longer used from the list. Their tables are dropped when nobody can be reading them any
+-- more.
 DELETE FROM vector_part WHERE id = ANY(%(parts)s::integer[]);
 
 -- name: stray_parts
--- Tables of vectors that are listed nowhere, and the generation that their model has now.
+-- Tables of vectors that are not listed, and the present generation of their model.
 SELECT pg_class.relname AS name, model.id AS model_id, model.generation
 FROM pg_class
 JOIN model ON model.id = split_part(pg_class.relname, '_', 2)::integer
@@ -80,16 +82,16 @@ WHERE pg_class.relnamespace = 'detent'::regnamespace AND pg_class.relkind = 'r'
 ORDER BY 1;
 
 -- name: announce_writer
--- Until its transaction ends, somebody writes to this model by this generation of the list. Nobody waits for that,
--- but a switch to another model.
+-- Announce a writer to this model, by this generation of the list, until its transaction ends. Only a switch to
+-- another model waits for it.
 SELECT pg_advisory_xact_lock_shared(%(writers)s::integer, %(generation)s::integer);
 
 -- name: exclude_writers
--- Nobody writes to this model by this generation of the list until this transaction ends.
+-- Keep writers by this generation of the list away from this model until this transaction ends.
 SELECT pg_advisory_xact_lock(%(writers)s::integer, %(generation)s::integer);
 
 -- name: earlier_writers
--- How many transactions write to the model by an earlier list.
+-- The number of transactions that write to the model by an earlier list.
 SELECT count(*) AS count FROM pg_locks
 WHERE locktype = 'advisory' AND objsubid = 2 AND granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
@@ -100,58 +102,59 @@ WHERE locktype = 'advisory' AND objsubid = 2 AND granted
 SELECT pg_try_advisory_xact_lock(%(lock)s) AS locked;
 
 -- name: wait_shortly
--- What follows gives up if it does not get its locks at once, sooner than a deadlock would be looked for.
+-- Make the following statements give up if they do not get their locks at once, sooner than a deadlock would be
+-- detected.
 SET LOCAL lock_timeout = '500ms';
 
 -- name: note_search
--- A model's vectors are searched.
+-- Record that a model's vectors are searched.
 INSERT INTO search (model_id, last_at) VALUES (%(model)s, clock())
 ON CONFLICT (model_id) DO UPDATE SET last_at = excluded.last_at
 WHERE search.last_at < excluded.last_at - interval '5 minutes';
 
 -- name: is_searched
--- Whether somebody searched a model's vectors in the last days.
+-- True if a model's vectors were searched in the last days.
 SELECT EXISTS (
     SELECT FROM search WHERE model_id = %(model)s AND last_at > clock() - interval '7 days'
 ) AS searched;
 
 -- name: halfvec_type
--- The number of the type of vectors: it is another in each database.
+-- The number of the vector type, which differs between databases.
 SELECT 'halfvec'::regtype::oid AS oid;
 
 -- name: make_part
--- The table of a part.
+-- Create the table of a part.
 CREATE TABLE {part} (hash uuid PRIMARY KEY, vector halfvec({dimensions}) NOT NULL);
 
 -- name: store_part_plain
--- Vectors stand in the row itself, however long they are: each one is read on the way to the nearest.
+-- Store vectors in the row itself, however long they are: each one is read on the way to the nearest.
 ALTER TABLE {part} ALTER vector SET STORAGE PLAIN;
 
 -- name: drop_part
--- The table of a part that is used no longer.
+-- Drop the table of an unused part.
 DROP TABLE IF EXISTS {part};
 
 -- name: drop_part_index
--- What is left of an index that cannot be used.
+-- Drop the remains of an unusable index.
 DROP INDEX IF EXISTS {index};
 
 -- name: index_part
--- The index by which a part is searched.
+-- Create the index by which a part is searched.
 CREATE INDEX {index} ON {part} USING hnsw (vector halfvec_cosine_ops) WITH (m = {links}, ef_construction = {candidates});
 
 -- name: analyze_part
--- What the planner should know of a part.
+-- Update the planner's statistics of a part.
 ANALYZE {part};
 
 -- name: build_memory
--- The memory that an index may be made with, in bytes: 1 GB, but no more than a quarter of what the server counts on
--- for caching, unless its own setting is more.
+-- The memory for building an index, in bytes: 1 GB, but at most a quarter of the cache that the server counts on,
+-- unless its own setting is larger.
 SELECT greatest(pg_size_bytes(current_setting('maintenance_work_mem')),
                 least(pg_size_bytes(current_setting('effective_cache_size')) / 4, 1073741824)) AS bytes;
 
 -- name: set_build
--- Memory for making an index, as much as it needs and may have, and processes that help. The memory is taken at once
--- if there are any, so it is not more than needed.
+-- Set the memory for building an index to what it needs and may have, and the number of parallel workers. With
+-- workers, the memory is allocated at once, so it is no more than needed.
 SELECT set_config('maintenance_work_mem', greatest(67108864, least(%(needed)s::bigint, greatest(
            pg_size_bytes(current_setting('maintenance_work_mem')),
            least(pg_size_bytes(current_setting('effective_cache_size')) / 4, 1073741824)
@@ -161,21 +164,21 @@ SELECT set_config('maintenance_work_mem', greatest(67108864, least(%(needed)s::b
        ) END::text, true) AS workers;
 
 -- name: set_build_alone
--- An index is made by one process.
+-- Build an index with one process.
 SET LOCAL max_parallel_maintenance_workers = 0;
 
 -- name: count_vectors
--- How many vectors a part has, counted no further than the limit.
+-- The number of vectors in a part, counted up to the limit.
 SELECT count(*) AS count FROM (SELECT FROM {part} LIMIT %(limit)s) AS counted;
 
 -- name: sample_part
--- Of some vectors of a part, taken from all over it, how many there are and how many are still referred to.
+-- A sample of vectors from all over a part: their number, and the number still referred to.
 SELECT count(*) AS count,
        count(*) FILTER (WHERE EXISTS (SELECT FROM embedding WHERE embedding.hash = sampled.hash)) AS used
 FROM (SELECT hash FROM {part} TABLESAMPLE SYSTEM ({percent}) LIMIT 2000) AS sampled;
 
 -- name: write_vectors
--- Vectors into the fresh part, unless another one has them and stays. They come sorted.
+-- Write sorted vectors to the fresh part, except those that another part has and that stay.
 INSERT INTO {part} (hash, vector)
 SELECT line.hash, line.vector
 FROM unnest(%(hashes)s::uuid[], %(vectors)s::halfvec[]) AS line (hash, vector)
@@ -183,7 +186,7 @@ WHERE {absent}
 ON CONFLICT DO NOTHING;
 
 -- name: rescue_vectors
--- Vectors out of a part that is leaving into the fresh one.
+-- Copy vectors from a part that is leaving to the fresh one.
 INSERT INTO {part} (hash, vector)
 SELECT leaving.hash, leaving.vector
 FROM unnest(%(hashes)s::uuid[]) AS line (hash)
@@ -192,11 +195,11 @@ WHERE {absent}
 ON CONFLICT DO NOTHING;
 
 -- name: copy_vectors
--- Vectors into the fresh part, as fast as it goes.
+-- Write vectors to the fresh part at full speed.
 COPY {part} (hash, vector) FROM STDIN (FORMAT BINARY);
 
 -- name: gather_vectors
--- The vectors of a part that is leaving that somebody still refers to.
+-- Copy the vectors that are still referred to from a part that is leaving.
 INSERT INTO {part} (hash, vector)
 SELECT leaving.hash, leaving.vector FROM {leaving} AS leaving
 WHERE EXISTS (SELECT FROM embedding WHERE embedding.hash = leaving.hash)
@@ -207,7 +210,7 @@ ON CONFLICT DO NOTHING;
 NOT EXISTS (SELECT FROM {part} AS part WHERE part.hash = line.hash);
 
 -- name: known_in_part
--- Which of these a part has.
+-- The hashes among these that a part has.
 SELECT line.hash FROM unnest(%(hashes)s::uuid[]) AS line (hash) JOIN {part} AS part ON part.hash = line.hash;
 
 -- name: vector_in_part
@@ -215,18 +218,18 @@ SELECT line.hash FROM unnest(%(hashes)s::uuid[]) AS line (hash) JOIN {part} AS p
 SELECT part.vector FROM {part} AS part WHERE part.hash = %(hash)s;
 
 -- name: missing_vectors
--- Texts that a model has no vector of, in the order of their hashes.
+-- Texts without a vector of a model, in the order of their hashes.
 SELECT DISTINCT line.hash FROM embedding AS line
 WHERE line.hash > %(after)s AND {absent}
 ORDER BY line.hash LIMIT %(limit)s;
 
 -- name: count_items
--- How many items there are of these kinds, roughly: enough to choose a way to search.
+-- The approximate number of items of these kinds: enough to choose a way to search.
 SELECT coalesce(sum(count), 0)::bigint AS count FROM tally WHERE kind_id = ANY(%(kinds)s::integer[]);
 
 -- name: set_search
--- An index is asked for so many candidates at a time, and for more until enough pass the filter. What an index can
--- give in order is not sorted instead, however few the planner believes to pass.
+-- Ask an index for this many candidates at a time, and for more until enough pass the filter. Results that an
+-- index gives in order are not sorted instead, however few the planner expects to pass.
 SELECT set_config('hnsw.ef_search', %(candidates)s::text, true) AS candidates,
        set_config('hnsw.iterative_scan', 'relaxed_order', true) AS goes_on,
        set_config('hnsw.max_scan_tuples', %(most)s::text, true) AS most,
@@ -241,8 +244,8 @@ SELECT set_config('enable_seqscan', 'on', true) AS scans,
        set_config('enable_sort', 'on', true) AS sorts;
 
 -- name: nearest
--- The nearest of what the parts have. One that two parts have, because it was written while parts were merged, is
--- told once.
+-- The nearest of the parts' results. A vector in two parts, because it was written during a merge, is returned
+-- once.
 SELECT item_id, hash, min(distance) AS distance FROM ({near}) AS near
 GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
 
@@ -263,8 +266,8 @@ GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
  ORDER BY part.vector <=> %(vector)s::halfvec LIMIT %(limit)s);
 
 -- name: near_by_scan
--- The nearest of one part, all of it compared: sorted first, so that only those near enough are looked up. What is
--- farther than others that were found is left out.
+-- The nearest of one part, all of it compared: sorted first, so that only the near ones are looked up. Vectors
+-- farther than others already found are left out.
 (SELECT embedding.item_id, sorted.hash, sorted.distance
  FROM (SELECT part.hash, part.vector <=> %(vector)s::halfvec AS distance FROM {part} AS part
        WHERE part.vector <=> %(vector)s::halfvec <= %(farthest)s
@@ -274,16 +277,16 @@ GROUP BY item_id, hash ORDER BY min(distance), item_id LIMIT %(limit)s;
  ORDER BY sorted.distance LIMIT %(limit)s);
 
 -- name: near_among
--- How near the wanted ones are that one part has.
+-- The distances of the wanted vectors that one part has.
 SELECT wanted.item_id, wanted.hash, part.vector <=> %(vector)s::halfvec AS distance
 FROM wanted JOIN {part} AS part ON part.hash = wanted.hash;
 
 -- name: of_kinds
--- A filter: items of these kinds, to begin with.
+-- A filter: items of these kinds, used to look the items up.
 embedding.item_id IN (SELECT item.id FROM item WHERE item.kind_id = ANY(%(kinds)s::integer[]));
 
 -- name: of_kinds_each
--- A filter: items of these kinds, each candidate looked up.
+-- A filter: items of these kinds, checked for each candidate.
 (SELECT item.kind_id FROM item WHERE item.id = embedding.item_id) = ANY(%(kinds)s::integer[]);
 
 -- name: of_allowed
@@ -291,12 +294,12 @@ embedding.item_id IN (SELECT item.id FROM item WHERE item.kind_id = ANY(%(kinds)
 embedding.item_id = ANY(%(allowed)s::bigint[]);
 
 -- name: of_allowed_each
--- A filter: these items, many of them, each candidate looked up. Written as half of an OR it is never turned into a
+-- A filter: these items, many of them, checked for each candidate. As half of an OR it is never turned into a
 -- join, and the planner does not weigh each number.
 (embedding.item_id IN (SELECT unnest(%(allowed)s::bigint[])) OR false);
 
 -- name: part_sizes
--- How large the tables and indexes of a model's parts are, in bytes.
+-- The sizes of the tables and indexes of a model's parts, in bytes.
 SELECT part.id, coalesce(pg_table_size(to_regclass(part.name)), 0) AS table_bytes,
        coalesce(pg_indexes_size(to_regclass(part.name)), 0) AS index_bytes
 FROM vector_part AS part WHERE part.model_id = %(model)s ORDER BY part.id;
