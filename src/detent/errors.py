@@ -103,7 +103,7 @@ class NotOpen(DetentError, AttributeError):
 
 
 class NothingChosen(DetentError):
-    """Items were to be moved, and nobody said which. Name them, choose them by a filter, or ask for everything."""
+    """A bulk move has no selection. Name the items, select them by a filter, or pass everything=True."""
 
     def __init__(self) -> None:
         super().__init__(

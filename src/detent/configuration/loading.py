@@ -69,7 +69,7 @@ def _values(given: Mapping[KeyPath, Given], section: KeyPath) -> dict[str, Any]:
 
 
 def _origin(configuration: Configuration, stage: str) -> str:
-    """The place of the first setting of a stage."""
+    """Return the place of the first setting of a stage."""
     section = dotted((STAGE, stage)) + "."
     return next(origin for name, origin in configuration.origins.items() if name.startswith(section))
 

@@ -14,7 +14,7 @@ class Value:
     """A dataclass with a JSON form: its fields by name."""
 
     def as_data(self) -> dict[str, Any]:
-        """The value for JSON: times as ISO 8601 in UTC, lengths of time in seconds."""
+        """Return the value for JSON: times as ISO 8601 in UTC, durations in seconds."""
         return {each.name: as_data(getattr(self, each.name)) for each in fields(self)}  # type: ignore[arg-type]  # it is one
 
 

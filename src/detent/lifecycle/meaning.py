@@ -1,4 +1,4 @@
-"""The meaning of states for whoever looks on: waiting, working, failed, stopped or done."""
+"""The meaning of states for status displays: waiting, working, failed, stopped or done."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ WAITING, WORKING, FAILED, STOPPED, DONE = "waiting", "working", "failed", "stopp
 
 
 def meaning(lifecycle: Lifecycle, state: str) -> str:
-    """Tell an item's standing by its state. One that the lifecycle no longer has counts as done."""
+    """Return the meaning of an item's state. A state that the lifecycle no longer has counts as done."""
     if state in lifecycle.working:
         return WORKING
     if state in lifecycle.waiting:

@@ -11,9 +11,12 @@ from detent.knowledge.value import Value
 
 @dataclass(frozen=True)
 class Hit(Value):
-    """One result. `key` and `title` are those of what is shown: the passage's own, or, grouped, of what it belongs
-    to, and `passage` is then the passage's key. `parts` says where the score comes from. `stale`: what is shown is the
-    last version that could be read; a newer one failed. `place` is where in a file it stands, as `guide.md:9-11`."""
+    """One result.
+
+    `key` and `title` belong to what is shown: the passage itself or, if results are grouped, what the passage
+    belongs to; `passage` is then the passage's key. `parts` breaks down the score. `stale`: the result is the last
+    version that could be read; a newer one failed. `place` is its position in a file, such as `guide.md:9-11`.
+    """
 
     item_id: int
     source: str
@@ -36,8 +39,8 @@ class Hit(Value):
 
 @dataclass(frozen=True)
 class Answer(Value):
-    """The results, best first, and what the reader should know about them: which part could not answer, what is not
-    indexed yet, what of the query was not used."""
+    """The results, best first, with notes for the reader: parts that could not answer, items that are not indexed
+    yet, parts of the query that were not used."""
 
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
@@ -45,7 +48,7 @@ class Answer(Value):
 
 @dataclass(frozen=True)
 class Suggestion(Value):
-    """A node whose title begins with what was typed."""
+    """A node whose title begins with the typed text."""
 
     title: str
     key: str

@@ -88,7 +88,7 @@ class Meaning:
         self._scope = await self._store.filtering.named(self._scope)
 
     def _tell_of_no_vectors(self) -> None:
-        """Note that nothing has a vector of what is asked for, if anything is."""
+        """Note that nothing in scope has a vector, if the scope has any items."""
         if self._scope.allowed is None or self._scope.allowed:
             self._inquiry.notes[NO_VECTORS] = None
 

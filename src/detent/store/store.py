@@ -192,7 +192,7 @@ class Store:
         return await self.items.mark_changed(await self.kinds.get(source, label), hashes, owner=owner)
 
     async def retry(self, ids: Sequence[int], *, owner: str = BY_HAND, to: str | None = None) -> int:
-        """Send failed items round once more; returns how many that were."""
+        """Retry failed items; return the number retried."""
         return len(await self.items.retry(ids, owner=owner, to=to))
 
     async def pause_items(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
@@ -207,11 +207,11 @@ class Store:
         return resumed
 
     async def reset(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
-        """Put items back to the beginning; returns how many that were."""
+        """Reset items to their initial state; return the number reset."""
         return len(await self.items.reset(ids, owner=owner))
 
     async def skip(self, ids: Sequence[int], *, owner: str = BY_HAND) -> int:
-        """Skip items that wait or failed, where their lifecycle has a way to; returns how many."""
+        """Skip waiting and failed items whose lifecycle allows it; return the number skipped."""
         return len(await self.items.skip(ids, owner=owner))
 
     async def remove(self, source: str, label: str, keys: Sequence[str]) -> int:

@@ -24,7 +24,7 @@ _MAY_BE_RELATIVE = re.compile(r"\s*(?:/|\.\./)")
 
 
 class Way(NamedTuple):
-    """The title that a relative link leads to, in full, and what is seen of the link."""
+    """The full title that a relative link leads to, and the link's visible text."""
 
     title: str
     words: str
@@ -84,8 +84,8 @@ class Titles:
 
 
 def _relative(written: str, page: str) -> Way | None:
-    """Where a link leads that is relative to this page: `/a` is below it, `../` above it, `../a` beside it. None for
-    any other link."""
+    """Resolve a link relative to this page: `/a` is below it, `../` above it, `../a` beside it. None for any other
+    link."""
     name, sign, fragment = written.partition("#")
     name, rest = name.strip(), sign + fragment
     if name.startswith("/"):

@@ -21,7 +21,7 @@ _SCANS = ("enable_seqscan", "enable_hashjoin", "enable_mergejoin")
 
 @dataclass(frozen=True)
 class Digest(Value):
-    """The digest, and how much it was taken of."""
+    """The digest, and the number of rows it covers."""
 
     digest: str
     nodes: int

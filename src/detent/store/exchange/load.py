@@ -40,7 +40,7 @@ TellOf = Callable[[int, int | None], None]
 
 @dataclass
 class Loaded(Value):
-    """What was read in."""
+    """The result of an import."""
 
     items: int = 0
     nodes: int = 0

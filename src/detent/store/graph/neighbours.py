@@ -29,7 +29,7 @@ _BEGINNING = {"name": "", "other": -1, "position": -(2**31)}
 
 @dataclass(frozen=True)
 class Neighbour(Value):
-    """The other end of one edge; `direction` is `out` if the edge leads there, `in` if it comes from there."""
+    """The other end of one edge; `direction` is `out` if the edge leads to it, `in` if the edge comes from it."""
 
     direction: Literal["out", "in"]
     type: str
@@ -39,7 +39,7 @@ class Neighbour(Value):
 
 @dataclass(frozen=True)
 class Neighbours(Value):
-    """Some neighbours, and the mark after which the next page begins; None on the last page."""
+    """A page of neighbours, and the cursor of the next page; None on the last page."""
 
     neighbours: list[Neighbour]
     next: str | None

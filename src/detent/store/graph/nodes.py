@@ -16,7 +16,7 @@ Direction = Literal["out", "in", "both"]
 
 @dataclass(frozen=True)
 class NamedNode(Value):
-    """A node by its name: what a list of nodes shows. `id` is its item's number."""
+    """A node as a list of nodes shows it. `id` is its item's number."""
 
     id: int
     source: str
@@ -30,7 +30,7 @@ class NamedNode(Value):
 
 @dataclass(frozen=True)
 class Edge(Value):
-    """An edge between two nodes, which are named by their items' numbers."""
+    """An edge between two nodes, given by their items' numbers."""
 
     from_id: int
     type: str
@@ -40,7 +40,7 @@ class Edge(Value):
 
 @dataclass(frozen=True)
 class Content(Value):
-    """All that a node has. `parent_id` is the item it came with, and `edge` the type of the edge from there."""
+    """The full content of a node. `parent_id` is the item it came with, and `edge` the type of the edge from there."""
 
     node: NamedNode
     state: str

@@ -46,7 +46,7 @@ class GraphPath(Value):
 
 @dataclass(frozen=True)
 class Subgraph(Value):
-    """Nodes, nearest first, with the edges among them. `complete`: nothing was left out for the limit's sake."""
+    """Nodes, nearest first, and the edges among them. `complete`: no limit cut anything off."""
 
     nodes: list[NamedNode]
     edges: list[Edge]

@@ -29,7 +29,7 @@ _MOST_AVERAGED = 100_000
 
 
 class StaleClaim(NamedTuple):
-    """An item whose lease has run out, when it was claimed, and how deep it is."""
+    """An item whose lease has expired, with the time of its claim and its depth."""
 
     key: str
     claimed_at: datetime
@@ -96,12 +96,13 @@ class Boundaries:
         return int(seen.held_back - max(0, min(seen.room, seen.held_back)))
 
     async def mean_depths(self, kind: Kind, states: Sequence[str]) -> dict[str, float]:
-        """How deep the items of a kind are on average in each of these states; of many in a state the first count."""
+        """Return the average depth of a kind's items in each of these states; a limited number of items per state
+        counts."""
         parameters = {"kind": kind.id, "states": list(states), "limit": _MOST_AVERAGED}
         return {row.state: row.depth for row in await self._database.fetch("depths", parameters)}
 
     async def stale_claims(self, kind: Kind) -> list[StaleClaim]:
-        """Items of a kind whose leases have run out, those first that were claimed first; not all of very many."""
+        """Return items of a kind whose leases have expired, earliest claim first, up to a limit."""
         rows = await self._database.fetch("stale_claims", {"kind": kind.id, "limit": _MOST_STALE})
         return [StaleClaim(row.key, row.claimed_at, row.priority) for row in rows]
 

@@ -27,7 +27,7 @@ Verb = Callable[[Connection, Kind, list[Any]], Awaitable[list[int]]]
 
 
 class Keyed(NamedTuple):
-    """An item's number, key and state, and the trouble that it failed with, if it did."""
+    """An item's number, key and state, and the trouble of its failure, if it failed."""
 
     id: int
     key: str
@@ -120,7 +120,7 @@ class Items:
         return {row.key: row for row in await self._database.fetch("find", parameters)}
 
     async def keyed(self, kind: Kind, states: Iterable[str], *, after: str, limit: int) -> list[Keyed]:
-        """Items of a kind in these states, in the order of their keys, beyond the key `after`."""
+        """Return items of a kind in these states, in the order of their keys, beyond the key `after`."""
         named = {"kind": kind.id, "states": sorted(states), "after": after, "limit": limit}
         return [Keyed(*row) for row in await self._database.fetch("keys_in", named)]
 
@@ -149,7 +149,7 @@ class Items:
     async def retry(
         self, ids: Sequence[int], *, owner: str, to: str | None = None, reason: str = "retried by hand"
     ) -> list[int]:
-        """Retry failed items, once each: the attempts made so far still count. Returns those that are retried.
+        """Retry failed items, once each: earlier attempts still count. Return the items retried.
 
         They go back to the state where the failed stage waits, if the lifecycle allows it, or to `to`.
         """
@@ -163,9 +163,10 @@ class Items:
         return await self.hold_each(ids, retried)
 
     async def reset(self, ids: Sequence[int], *, owner: str) -> list[int]:
-        """Put items back to the beginning of their lifecycle, whatever their state; a worker that has one
-        loses it. What was said of their content is forgotten: their hash, if they had one, is one that no content has.
-        Returns those that were put back.
+        """Reset items to the beginning of their lifecycle, whatever their state; a worker that has one loses it.
+        Return the items reset.
+
+        Their content counts as unknown: an existing hash is replaced by one that no content has.
         """
 
         async def restarted(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
@@ -190,9 +191,9 @@ class Items:
         return await self.hold_each(ids, restarted)
 
     async def skip(self, ids: Sequence[int], *, owner: str) -> list[int]:
-        """Skip items that wait or failed, where their lifecycle has a way to; returns those that were skipped.
+        """Skip waiting and failed items whose lifecycle allows it; return the items skipped.
 
-        What failed is retried first, in the same transaction: that is the way out of failure.
+        A failed item is retried first, in the same transaction: that is the way out of failure.
         """
 
         async def skipped(connection: Connection, kind: Kind, rows: list[Any]) -> list[int]:
@@ -311,7 +312,7 @@ def _retried(kind: Kind, row: Any, to: str | None) -> str:
 
 
 def way_to_skip(lifecycle: Lifecycle, state: str) -> tuple[str, ...]:
-    """The states through which an item goes that is skipped by hand; none if it cannot be skipped."""
+    """Return the states that an item goes through when a person skips it; none if it cannot be skipped."""
     if state in lifecycle.working:
         return ()
     if (skipped := lifecycle.target(state, Event.SKIP)) is not None:

@@ -18,7 +18,7 @@ LOCK = 0x0DE7E27_03
 
 @dataclass(frozen=True)
 class Entry(Value):
-    """One move of an item. `took` is how long the worker had it, where the move ended work."""
+    """One move of an item. `took` is the time the worker had it, if the move ended work."""
 
     at: datetime
     from_state: str

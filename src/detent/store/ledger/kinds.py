@@ -36,8 +36,10 @@ class Kind:
 
 
 class Kinds:
-    """The kinds and lifecycles of a database, read once and again when something unknown is asked for. A lifecycle is
-    built once, and again when the database has another one under its name."""
+    """The kinds and lifecycles of a database, cached and read again when something unknown is requested.
+
+    A lifecycle is built once, and again when the database has another one under its name.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -170,7 +172,7 @@ class Kinds:
         self._by_name = {(kind.source, kind.label): kind for kind in kinds}
 
     async def _read_lifecycles(self, connection: Connection) -> None:
-        """Build those lifecycles that have changed since they were last read."""
+        """Build the lifecycles that have changed since they were last read."""
         rows = await fetch(connection, "lifecycles")
         unchanged = {row.name for row in rows if self._digests.get(row.name) == row.digest}
         self.lifecycles = {

@@ -81,7 +81,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Holder(Value):
-    """A worker that holds items: how many, under how many leases, and until when at the least."""
+    """A worker that holds items: their number, the number of its leases, and the earliest deadline."""
 
     owner: str
     leases: int
@@ -152,7 +152,7 @@ class Leases:
                 await fetch(connection, "join_movers")
                 locked = await fetch(connection, "lock_overdue", asked | {"limit": _LEASES_AT_ONCE})
                 went |= await take_back(connection, [row.token for row in locked], owner=owner, alone=alone)
-            if len(locked) < _LEASES_AT_ONCE:  # the rest, if any, is being taken by somebody else
+            if len(locked) < _LEASES_AT_ONCE:  # another rescuer takes the rest, if there is any
                 break
         return went
 
@@ -192,7 +192,7 @@ def ways_out(lifecycle: Lifecycle, working: str) -> WaysOut:
 
 
 async def take_back(connection: Connection, tokens: list[int], *, owner: str, alone: bool) -> dict[int, str]:
-    """Take the items of these leases, which the caller has locked, from a worker that died; returns where each went."""
+    """Take the items of these leases, which the caller has locked, from a dead worker; return each item's new state."""
     held = await fetch(connection, "attempts_held", {"tokens": tokens})
     cases = [
         (row.max_attempts, row.attempt, met_alone, changed)

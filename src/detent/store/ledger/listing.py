@@ -47,7 +47,7 @@ class Listed(Value):
 
 @dataclass(frozen=True)
 class Page(Value):
-    """Some items, and the mark after which the next page begins; None on the last page."""
+    """A page of items, and the cursor of the next page; None on the last page."""
 
     items: list[Listed]
     next: str | None
@@ -55,7 +55,7 @@ class Page(Value):
 
 @dataclass(frozen=True)
 class Text(Value):
-    """What an item, or one of its parts, says under a title."""
+    """The text of an item, or of one of its parts, with its title."""
 
     title: str
     text: str
@@ -66,8 +66,11 @@ _MADE = ("provider", "model", "content_hash", "hash")
 
 @dataclass(frozen=True)
 class Story(Value):
-    """All that is known of one item. `alias_of` is the key that it is only another name of. `texts` are what it and its
-    parts say, where that was asked for."""
+    """Everything known about one item.
+
+    `alias_of` is the key that it is only another name of. `texts` are its own text and those of its parts, if
+    requested.
+    """
 
     item: Listed
     lifecycle: str
@@ -90,7 +93,7 @@ class Story(Value):
         return {entry.to_state: entry.at for entry in self.history}
 
     def as_data(self) -> dict[str, Any]:
-        """The story for JSON, with its lease, and with what an embedding was made of but for the vector."""
+        """Return the story for JSON, with its lease, and with the origin of its embedding but without the vector."""
         lease = {"owner": self.owner, "deadline": self.deadline, "token": self.token} if self.owner else None
         told = ("item", "lifecycle", "changed", "title", "properties", "alias_of", "error_at", "checkpoint", "reached")
         made = self.embedding
@@ -108,7 +111,7 @@ _MARKS = [{"kind": int, "key": str, "id": int, "priority": int, "time": time} fo
 
 
 _Rows = Callable[[Kind, int, dict[str, Any]], Awaitable[list[Any]]]
-"""Reads at most so many rows of a kind, after a mark."""
+"""Reads up to this many rows of a kind, after a cursor."""
 
 
 class Listing:
@@ -129,10 +132,11 @@ class Listing:
         limit: int = 50,
         after: str | None = None,
     ) -> Page:
-        """A page of items, filtered. Without a state they come by key, with one in the order of claiming.
+        """Return a page of items. Without a state they are ordered by key, with one by the order of claiming.
 
-        `text` is in the key or in the reason of a failure, whatever the case; items came to their state at `since` or
-        later, and before `until`. With these, items come by key too, and all of them may have to be looked at.
+        `text` occurs in the key or in the reason of a failure, ignoring case; items entered their state at `since`
+        or later, and before `until`. With these filters items are ordered by key too, and all of them may have to
+        be read.
         """
         kinds = await self._kinds.select(source, label)
         limit = max(limit, 1)
@@ -160,7 +164,7 @@ class Listing:
         return page
 
     async def by_id(self, ids: Sequence[int]) -> list[Listed]:
-        """The items that have these numbers, in the order of the numbers."""
+        """Return the items with these numbers, in the order of the numbers."""
         rows = await self._database.fetch("list_by_id", {"ids": list(ids)})
         return [listed(row, await self._kinds.by_id(row.kind_id)) for row in rows]
 
@@ -257,7 +261,7 @@ def _embedding(row: Any) -> Embedding | None:
 
 
 async def _each(kinds: Sequence[Kind], limit: int, mark: dict[str, Any], rows: _Rows) -> Page:
-    """A page of the items of several kinds, one kind after another."""
+    """Return a page of the items of several kinds, one kind after another."""
     found: list[tuple[Kind, Any]] = []
     for kind in sorted(kinds, key=lambda kind: kind.id):
         if kind.id < mark.get("kind", 0):

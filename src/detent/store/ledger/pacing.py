@@ -19,7 +19,8 @@ _LONGEST_STUMBLE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Held(Value):
-    """A service that is left alone, until when, and what it did: `refused with 503 Service Unavailable`."""
+    """A service that is left alone, the end of that time, and the service's answer: `refused with 503 Service
+    Unavailable`."""
 
     service: str
     until: datetime
@@ -42,9 +43,11 @@ class Pacing:
         return Pacing(self._database, _LONGEST_STUMBLE_SECONDS)
 
     async def turn(self, service: str, per_minute: float, at_most: float, quotas: Sequence[Quota] = ()) -> Wait | None:
-        """Take the next turn that is free, and wait for it; returns None. One that is given up meanwhile is lost, and
-        so is one at which the service is left alone by then. A turn that is more than `at_most` seconds away is not
-        taken: returns how far it is."""
+        """Take the next free turn, and wait for it; return None.
+
+        A turn that is given up meanwhile is lost, and so is one at a time when the service is left alone. A turn
+        more than `at_most` seconds away is not taken: returns the wait for it.
+        """
         left = at_most
         while True:
             held = min(left, self._longest_hold_seconds)
@@ -63,7 +66,7 @@ class Pacing:
             left -= turn.seconds
 
     async def _take(self, wanted: Mapping[str, Any], quotas: Sequence[Quota]) -> Any:
-        """The turn that was taken, or None; or a wait, if a quota is spent for longer than anybody waits."""
+        """Take a turn; return it, or None, or a wait if a quota is spent for longer than the caller may wait."""
         if not quotas:
             return next(iter(await self._database.fetch("take_turn", wanted)), None)
         service = {"service": wanted["service"]}

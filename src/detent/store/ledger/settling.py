@@ -50,7 +50,7 @@ class Receipt(NamedTuple):
     reason: str | None = None
 
     def as_data(self) -> dict[str, Any]:
-        """The same for JSON."""
+        """Return the receipt for JSON."""
         item = {name: getattr(self.item, name) for name in ("id", "source", "label", "key")}
         return {"item": item, "status": str(self.status), "state": self.state, "reason": self.reason}
 

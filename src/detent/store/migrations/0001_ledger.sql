@@ -287,8 +287,8 @@ CREATE TABLE pace (
 ) WITH (fillfactor = 50);
 COMMENT ON COLUMN pace.held_until IS 'Until when it is left alone, or was the last time; the reason is what it did.';
 
--- Requests to services that allow so many in so many seconds, in sixty parts of that time. A part counts until the
--- whole time has passed since it ended. Who counts has locked the row of the service in pace.
+-- Requests to services with quotas, counted in sixtieths of a quota's window. A count expires one whole window
+-- after the end of its sixtieth. Whoever counts has locked the service's row in `pace`.
 CREATE TABLE quota (
     service     text COLLATE "C" NOT NULL,
     seconds     float8 NOT NULL,

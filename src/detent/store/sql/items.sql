@@ -162,8 +162,8 @@ WHERE item.kind_id = %(kind)s AND item.key > %(after_key)s
 ORDER BY item.kind_id, item.key LIMIT %(limit)s;
 
 -- name: list_matching
--- A page of one kind's items, in the order of their keys, that are in a state, failed with a kind of error, have a text
--- in their key or in the reason of their failure, and came to their state at a time; each where it is asked for.
+-- A page of one kind's items, in the order of their keys, filtered by state, by kind of error, by text in the key
+-- or in the reason of the failure, and by the time they entered their state; each filter is optional.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
        failure.kind AS error_kind, failure.trouble, failure.message AS error
@@ -178,7 +178,7 @@ WHERE item.kind_id = %(kind)s AND item.key > %(after_key)s
 ORDER BY item.kind_id, item.key LIMIT %(limit)s;
 
 -- name: list_by_id
--- The items that have these numbers.
+-- The items with these numbers.
 SELECT item.id, item.kind_id, item.key, item.state, item.since, item.attempt, item.priority,
        item.content_hash, item.added_at, nullif(item.not_before, '-infinity') AS not_before,
        failure.kind AS error_kind, failure.trouble, failure.message AS error

@@ -12,12 +12,13 @@ RETURNING next_at - make_interval(secs => %(seconds)s) AS at,
           extract(epoch FROM next_at - clock())::float8 - %(seconds)s AS seconds;
 
 -- name: lock_pace
--- Locks a service's row, so that the statements after this one see every request that was counted.
+-- Lock a service's row, so that the statements after this one see every request that was counted.
 INSERT INTO pace (service, next_at) VALUES (%(service)s, clock())
 ON CONFLICT (service) DO UPDATE SET next_at = pace.next_at;
 
 -- name: next_within_quotas
--- In how many seconds a request is within each of these quotas, and which is the last to allow it, if any does not now.
+-- The seconds until a request is within all of these quotas, and the quota that allows it last; no row if it is
+-- now.
 WITH spent AS (
     SELECT line.requests, line.seconds, quota.until + make_interval(secs => line.seconds) AS free,
            sum(quota.count) OVER (PARTITION BY line.requests, line.seconds ORDER BY quota.until DESC) AS later
@@ -29,11 +30,11 @@ SELECT requests, seconds, extract(epoch FROM free - clock())::float8 AS wait
 FROM spent WHERE later >= requests ORDER BY free DESC LIMIT 1;
 
 -- name: put_off_turns
--- Lets nobody have a turn at a service for so long.
+-- Leave a service without turns for this long.
 UPDATE pace SET next_at = greatest(next_at, clock() + make_interval(secs => %(wait)s)) WHERE service = %(service)s;
 
 -- name: spend_quotas
--- Counts a request at that time, in a sixtieth of each quota's time, and forgets those that count no longer.
+-- Count a request at this time, in a sixtieth of each quota's window, and delete counts that have expired.
 WITH forgotten AS (
     DELETE FROM quota WHERE service = %(service)s AND until <= clock() - make_interval(secs => seconds)
 )

@@ -28,7 +28,7 @@ class Model(Value):
         return f"{self.provider}/{self.name} ({self.dimensions} dimensions)"
 
     def as_data(self) -> dict[str, Any]:
-        """The model for JSON, without its number and role."""
+        """Return the model for JSON, without its number and role."""
         return {"provider": self.provider, "model": self.name, "dimensions": self.dimensions}
 
     def is_named(self, provider: str, name: str, dimensions: int | None) -> bool:
