@@ -27,7 +27,7 @@ def test_db_prune_says_so_when_somebody_reads_the_journal(
 
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "The database is busy or full: the journal's months cannot be changed while somebody reads it. "
+        "The database is busy or full: the journal's partitions cannot be changed while it is read. "
         "Nothing was lost; try again.\n"
     )
     assert "Dropped the moves of 2010-01" in said("db", "prune", "--before", "2011-01-01").stdout

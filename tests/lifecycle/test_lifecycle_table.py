@@ -206,7 +206,7 @@ class TestContradictionsAreRefused:
 
     def test_a_retry_to_where_nothing_waits_is_refused(self) -> None:
         assert refusal(("broken", "retry", "shelf")) == (
-            "the row (broken, retry, shelf) sends the item round again to where nothing waits for work"
+            "the row (broken, retry, shelf) sends the item back to where nothing waits for work"
         )
 
     @pytest.mark.parametrize("event", ["change", "retry", "resume"])

@@ -408,7 +408,7 @@ def _failure_is_final(lifecycle: Lifecycle) -> Iterator[str]:
         yield f"work that failed for good ends in {state!r}, where it waits for work and would fail for ever"
     for move in lifecycle.moves:
         if move.event is Event.RETRY and move.to not in lifecycle.waiting:
-            yield f"the row {_written(move)} sends the item round again to where nothing waits for work"
+            yield f"the row {_written(move)} sends the item back to where nothing waits for work"
 
 
 def _failure_kinds_belong_to_work(lifecycle: Lifecycle) -> Iterator[str]:

@@ -134,7 +134,7 @@ def check_outcome(outcome: object) -> None:
             pass
         case _:
             raise Unstorable(
-                f"{outcome!r} is no outcome: a handler returns Done, Retry, Failed or Skipped, or yields Step before"
+                f"{outcome!r} is not an outcome: a handler returns Done, Retry, Failed or Skipped, or yields Step before"
             )
 
 
@@ -188,7 +188,7 @@ def _check_embedding(embedding: Embedding) -> None:
     _require_type("the embedding's hash", embedding.hash, UUID | None)
     _require_type("whether the embedding is renewable", embedding.renewable, bool)
     if embedding.vector is not None and getattr(embedding.vector, "ndim", None) != 1:
-        raise Unstorable("the embedding's vector is no row of numbers")
+        raise Unstorable("the embedding's vector is not a row of numbers")
 
 
 def printable(text: object) -> str:

@@ -236,7 +236,10 @@ async def test_a_malformed_line_is_told_by_its_number(store: Store, line: bytes,
         (b"[" * 100_000, "This is not a graph that Detent exported"),
         (b'{"format": "other"}', "This is not a graph that Detent exported"),
         (b'{"format": "detent", "version": 99}', "Line 1 cannot be imported: it has version 99"),
-        (b'{"format": "detent", "version": 1, "items": "x"}', "Line 1 cannot be imported: 'x' is no number of items"),
+        (
+            b'{"format": "detent", "version": 1, "items": "x"}',
+            "Line 1 cannot be imported: 'x' is not a number of items",
+        ),
     ],
 )
 async def test_a_file_of_another_kind_is_refused(store: Store, header: bytes, words: str) -> None:

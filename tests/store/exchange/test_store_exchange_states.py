@@ -131,7 +131,7 @@ FAILURE = {"kind": "parse", "trouble": "malformed", "state": "parsing", "message
         (item("a", failure={key: FAILURE[key] for key in ("trouble", "state", "message")}), "its failure lacks 'kind'"),
         (item("a", failure={**FAILURE, "message": None}), "its failure lacks 'message'"),
         (item("a", failure={**FAILURE, "kind": 5}), "the kind of its failure is int, not text"),
-        (item("a", failure=["parse"]), "its failure is no JSON object"),
+        (item("a", failure=["parse"]), "its failure is not a JSON object"),
     ],
 )
 async def test_a_line_that_cannot_be_kept_is_told_by_its_number(store: Store, record: Record, reason: str) -> None:

@@ -136,7 +136,7 @@ class _Loader:
                     return await work()
             except (psycopg.errors.UniqueViolation, ChangedHands):
                 continue
-        raise DetentError("Items that are imported are moved all the time. Stop the workers, and import again.")
+        raise DetentError("Others keep moving the imported items. Stop the workers, and import again.")
 
     async def _items(self, lines: Sequence[ItemLine]) -> list[_Orphan]:
         """Write the items of a step; of items with the same name, the last. Return those whose parents are missing."""

@@ -147,7 +147,7 @@ def _reason(record: Any, error: Exception) -> str:
     """Return what is wrong with a record, as precisely as possible."""
     if isinstance(error, (TypeError, AttributeError)):
         if not isinstance(record, dict):
-            return "it is no JSON object"
+            return "it is not a JSON object"
         try:
             _check(record)
         except (DetentError, LookupError, TypeError) as found:
@@ -188,7 +188,7 @@ def _expected(line: bytes | str) -> int:
     if version != VERSION:
         raise LineRefused(1, f"it has version {version!r} of the format; this Detent reads {VERSION}")
     if not isinstance(items, int):
-        raise LineRefused(1, f"{items!r} is no number of items")
+        raise LineRefused(1, f"{items!r} is not a number of items")
     return items
 
 
@@ -279,7 +279,7 @@ def _check_positions(links: list[Link]) -> None:
 
 def _check_failure(failure: Any) -> None:
     if not isinstance(failure, dict):
-        raise ValueError("its failure is no JSON object")
+        raise ValueError("its failure is not a JSON object")
     for name in FAILURE:
         if failure.get(name) is None:
             raise ValueError(f"its failure lacks {name!r}")
@@ -299,7 +299,7 @@ def column(text: str) -> str:
 
 def _properties(properties: dict[str, Any]) -> str:
     if not isinstance(properties, dict):
-        raise TypeError("properties are no JSON object")
+        raise TypeError("properties are not a JSON object")
     return json.dumps(properties, allow_nan=False).replace("\\", "\\\\")
 
 
@@ -307,7 +307,7 @@ def _integer(number: object) -> str:
     if number is None:
         return _NULL
     if type(number) is not int or not -_LARGEST <= number <= _LARGEST:
-        raise ValueError(f"{number!r} is no position")
+        raise ValueError(f"{number!r} is not a position")
     return str(number)
 
 

@@ -85,7 +85,7 @@ class Journal:
                 yield connection
         except DatabaseBusy as busy:
             if isinstance(busy.__cause__, errors.LockNotAvailable):
-                raise DatabaseBusy("the journal's months cannot be changed while somebody reads it") from busy
+                raise DatabaseBusy("the journal's partitions cannot be changed while it is read") from busy
             raise
 
     async def _make(self, name: str, start: datetime, end: datetime) -> None:

@@ -114,4 +114,4 @@ class Removal:
                     return await remove_held(connection, self._kinds, family.all())
             except ChangedHands:
                 continue
-        raise DetentError("An item that is to be removed changes hands all the time. Stop the workers, and try again.")
+        raise DetentError("Others keep taking an item to be removed. Stop the workers, and try again.")

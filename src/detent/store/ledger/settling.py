@@ -131,7 +131,7 @@ class Settling:
             return await self._settle_part(verdicts)
         except ChangedHands as error:
             if len(verdicts) == 1:
-                raise DatabaseBusy(f"what belongs to {verdicts[0].item} changes hands all the time") from error
+                raise DatabaseBusy(f"others keep taking what belongs to {verdicts[0].item}") from error
             return await self._halves(verdicts)
         except Exception as error:
             return await self._one_by_one(verdicts, error)
