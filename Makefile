@@ -24,7 +24,7 @@ demo: setup ## Detent reads its own documents and code, and loses a worker; KEEP
 	$(BIN)/python -m detent.demo $(KEEP)
 
 test: setup ## all tests, or those of one room or path with NAME=…
-	$(BIN)/pytest -n 3 --dist worksteal $(TESTS)
+	$(BIN)/pytest -n 4 --dist worksteal $(TESTS)
 
 soak: setup ## proofs that get better the longer they run: each may take SECONDS=…
 	$(BIN)/pytest -n 2 --dist worksteal tests/soak --seconds $(SECONDS)

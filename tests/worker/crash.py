@@ -20,6 +20,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.databases import empty
+
 from detent import NewItem
 from detent.errors import DatabaseAway
 from detent.store import Store
@@ -69,11 +71,6 @@ _SAME = {
         SELECT label, key, failure.kind, trouble, failure.state, message
         FROM failure JOIN item ON item.id = failure.item_id JOIN kind ON kind.id = item.kind_id ORDER BY 1, 2""",
 }
-_TABLES = """
-    SELECT format('%I.%I', nspname, relname) AS name
-    FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE nspname = 'detent' AND relkind IN ('r', 'p') AND NOT relispartition AND relname <> 'migration'
-    ORDER BY relname <> 'kind', relname"""
 _ATTEMPTS = "SELECT label, key, state, attempt FROM item JOIN kind ON kind.id = item.kind_id ORDER BY 1, 2"
 _JOURNAL = """
     SELECT label, key, from_state, to_state, move.attempt, reason
@@ -89,13 +86,6 @@ async def found(store: Store) -> Found:
             rows = await (await connection.execute(query.encode())).fetchall()
             result[name] = [tuple(row) for row in rows]
     return result
-
-
-async def empty(store: Store) -> None:
-    """Take everything out of a database."""
-    async with store.database.connection() as connection:
-        for table in await (await connection.execute(_TABLES)).fetchall():
-            await connection.execute(f"DELETE FROM {table.name}".encode())  # noqa: S608  our own tables
 
 
 def chains(found: Found) -> dict[str, Chain]:
