@@ -100,10 +100,10 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known(
         ("DETENT_EMBEDDING_DIMENSION", "Did you mean DETENT_EMBEDDING_DIMENSIONS?"),
         ("DETENT_MODULES", "Did you mean DETENT_HANDLERS_MODULES?"),
         ("DETENT_DATABASE", "Did you mean DETENT_DATABASE_URL?"),
-        ("DETENT_ZZZ", "Unset it; names that begin with DETENT_ are kept for settings."),
+        ("DETENT_ZZZ", "Unset it; names that begin with DETENT_ are reserved for settings."),
         (
             "DETENT_STAGE_PARSING_BATCH_SIZE",
-            "What a stage overrides is given in detent.toml, under [stage.NAME].",
+            "Override a stage in detent.toml, under [stage.NAME].",
         ),
     ],
 )

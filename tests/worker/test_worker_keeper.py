@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -213,22 +213,15 @@ async def test_the_keeper_gives_up_each_attempt_that_is_over_its_limit(bench: Be
     assert message == "The handler was over its time limit and did not answer (2 of 2 attempts failed)"
 
 
-async def test_the_keeper_gives_up_a_step_by_the_policy_of_the_stage_that_it_belongs_to(bench: Bench) -> None:
-    async def crawl(item: Item) -> AsyncIterator[Step]:
+async def test_a_step_is_given_up_by_the_policy_of_the_stage_that_it_belongs_to(bench: Bench) -> None:
+    def crawl(item: Item) -> Iterator[Step]:
         yield Step()
 
-    source = Source("laws", {"Crawl": CRAWL}, [Handler("running", crawl, max_attempts=1)])
-    await bench.add(source, "acts", label="Crawl")
-    patience = policies(duties([source], await declare(bench.store, [source]), bench.settings()))
-    clock, board = Clock(), Board(make_descriptor())
-    [item] = await bench.store.claim(Stage(CRAWL, "idle"), owner="worker")
-    await bench.store.settle([(item, Step())])
-    board.hold(item.token)
-    board.begin([(item.token, item.id)], clock.now - 10)
-    ward = Ward("worker", os.getpid(), board, patience)
-    await Keeper(bench.store, lease_seconds=300, clock=clock).give_up_overdue(ward)
-    assert await bench.states() == {"acts": "error"}
-    assert (await bench.moves("acts"))[-1] == ("saving", "error")
+    source = Source("laws", {"Crawl": CRAWL}, [Handler("running", crawl, max_attempts=7)])
+    found = policies(duties([source], await declare(bench.store, [source]), bench.settings()))
+    assert {name: policy.max_attempts for name, policy in found.items()} == {
+        place("laws", "Crawl", state): 7 for state in CRAWL.working
+    }
 
 
 async def test_a_handler_that_has_ended_is_not_over_its_limit_while_its_outcome_waits_to_be_written(

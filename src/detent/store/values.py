@@ -134,7 +134,8 @@ def check_outcome(outcome: object) -> None:
             pass
         case _:
             raise Unstorable(
-                f"{outcome!r} is not an outcome: a handler returns Done, Retry, Failed or Skipped, or yields Step before"
+                f"{outcome!r} is not an outcome: a handler returns Done, Retry, Failed or Skipped, "
+                "or yields Step before"
             )
 
 
