@@ -15,7 +15,7 @@ import pytest
 import detent
 from detent import Child, Done, Handler, Item, Mention, NewItem, Node, Reference, Source
 from detent.application import discovery
-from detent.application.running import Report
+from detent.application.running.report import Report
 from detent.errors import DiscoveryFailed, InvalidSource
 from detent.lifecycle import ARTICLE, PASSAGE, TOPIC
 from detent.sources import PartlyUnseen

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from detent.application.lifecycles import ShownLifecycle, ShownMove, ShownState
     from detent.application.migrating import Migrated, Problem
     from detent.application.projects import MadeProject, ShownSetting, ShownSettings
-    from detent.application.running import Left, Report
+    from detent.application.running.report import Left, Report
     from detent.application.sources import ListedSource, SourceLabel
     from detent.application.standing import LabelStatus, StateStatus
     from detent.application.status import ErrorGroup, SourceStatus, Status
@@ -34,7 +34,7 @@ _HOMES = (
     "detent.application.lifecycles",
     "detent.application.migrating",
     "detent.application.projects",
-    "detent.application.running",
+    "detent.application.running.report",
     "detent.application.sources",
     "detent.application.standing",
     "detent.application.status",

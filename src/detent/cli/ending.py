@@ -8,7 +8,7 @@ from detent.cli.news import waiting, why
 from detent.cli.output import counted, number
 
 if TYPE_CHECKING:
-    from detent.application.running import Left, Report
+    from detent.application.running.report import Left, Report
 
 ALL_DONE, SOME_FAILED, SOME_LEFT = 0, 1, 3
 

@@ -15,7 +15,7 @@ from detent.configuration import SETTINGS, Setting
 
 if TYPE_CHECKING:
     from detent.application import AsyncDetent
-    from detent.application.running import Report
+    from detent.application.running.report import Report
     from detent.application.values import Recruit
     from detent.cli.news import Telling
 

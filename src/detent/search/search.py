@@ -116,8 +116,7 @@ class Search:
         typed = prefix.replace("\x00", "").encode("utf-8", errors="ignore").decode().strip()
         if not typed:
             return []
-        asked = {"typed": typed, "kinds": [kind.id for kind in kinds], "limit": max(1, min(limit, MOST))}
-        rows = await self._store.database.fetch("suggestions", asked)
+        rows = await self._store.results.suggestions(typed, [kind.id for kind in kinds], max(1, min(limit, MOST)))
         by_id = {kind.id: kind for kind in kinds}
         return [Suggestion(row.title, row.key, by_id[row.kind_id].source, by_id[row.kind_id].label) for row in rows]
 
@@ -139,10 +138,8 @@ class Search:
         if query.phrases or query.excluded or not query.words:
             return []
         kinds = scope.kinds if scope.kinds is not None else [kind.id for kind in await self._store.kinds.select()]
-        allowed = None if scope.allowed is None else list(scope.allowed)
         limit = MOST_CHECKED if scope.wide else MOST_TITLED
-        asked = {"title": query.typed, "kinds": list(kinds), "allowed": allowed, "limit": limit}
-        ids = [row.id for row in await self._store.database.fetch("titled", asked)]
+        ids = await self._store.results.titled(query.typed, list(kinds), limit, allowed=scope.allowed)
         if ids and scope.wide:
             async with self._store.database.connection() as connection:
                 met = await scope.check(connection, ids)
@@ -184,8 +181,8 @@ class Search:
 
     async def _vector_of(self, item: int, model: Model) -> np.ndarray | None:
         """Return an item's vector; for an item without one, the mean of the vectors of what belongs to it."""
-        rows = await self._store.database.fetch("embedding_of", {"id": item})
-        for hashes in ([row.hash for row in rows if row.own], [row.hash for row in rows if not row.own][:50]):
+        own, others = await self._store.results.texts_of(item)
+        for hashes in (own, others[:50]):
             found = [await self._store.vectors.get(model, each) for each in hashes]
             vectors = [vector for vector in found if vector is not None]
             mean: np.ndarray | None = np.mean(vectors, axis=0) if vectors else None
@@ -195,13 +192,13 @@ class Search:
 
     async def _apart_from(self, item: int, meaning: Meaning) -> Ask:
         """Return an Ask for the nearest texts outside the item's own group, which may itself be the nearest."""
-        own = (await self._roots([item])).get(item, item)
+        own = (await self._store.results.roots([item])).get(item, item)
 
         async def ask(depth: int) -> Found:
             asked = depth
             while True:
                 ranking = await meaning.nearest(asked)
-                roots = await self._roots([number for number, _ in ranking])
+                roots = await self._store.results.roots([number for number, _ in ranking])
                 others = [(n, score) for n, score in ranking if roots.get(n, n) != own and n != item]
                 if len(others) >= depth or len(ranking) < asked:
                     return Found(_ranked({"semantic": others[:depth]}, {}), len(others) < depth)
@@ -214,7 +211,7 @@ class Search:
         depth = max(DEPTH, limit)
         while True:
             found = await ask(depth)
-            roots = await self._roots([each.item_id for each in found.fused]) if grouped else {}
+            roots = await self._store.results.roots([each.item_id for each in found.fused]) if grouped else {}
             best: dict[int, Fused] = {}
             for each in found.fused:
                 best.setdefault(roots.get(each.item_id, each.item_id), each)
@@ -222,19 +219,14 @@ class Search:
                 return list(best.values()), roots
             depth *= 4
 
-    async def _roots(self, ids: Sequence[int]) -> dict[int, int]:
-        rows = await self._store.database.fetch("roots", {"ids": list(ids)}) if ids else []
-        return {row.id: row.root_id for row in rows}
-
     async def _hits(
         self, fused: Sequence[Fused], roots: dict[int, int], query: Query, grouped: bool, marks: tuple[str, str]
     ) -> list[Hit]:
         ids = [each.item_id for each in fused]
         if not ids:
             return []
-        roots = roots or await self._roots(ids)
-        asked = {"ids": ids, "roots": [roots.get(number, number) for number in ids]}
-        rows = {row.item_id: row for row in await self._store.database.fetch("results", asked)}
+        roots = roots or await self._store.results.roots(ids)
+        rows = await self._store.results.read(ids, roots)
         snippets: dict[int, str] = {}
         for start in range(0, len(ids), 50):
             some = ids[start : start + 50]

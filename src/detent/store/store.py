@@ -37,6 +37,7 @@ from detent.store.vectors.embeddings import Embeddings, embed_anew
 from detent.store.vectors.spending import Spending
 
 if TYPE_CHECKING:
+    from detent.store.graph.results import Results
     from detent.store.texts import Texts
     from detent.store.vectors.vectors import Vectors
 
@@ -66,6 +67,12 @@ class Store:
         self._settling = Settling(self.database, self.kinds, Graph(self.kinds, embeddings))
         self.removal = Removal(self.database, self.kinds)
         self.steering = Steering(self.database, self.kinds, self.items, self.bounds, self._settling)
+
+    @cached_property
+    def results(self) -> Results:
+        from detent.store.graph.results import Results
+
+        return Results(self.database)
 
     @cached_property
     def vectors(self) -> Vectors:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from detent.application.running.report import Left, Report
 from detent.application.running.verbs import RunVerbs
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from detent.worker.recruit import Recruit
 
-__all__ = ["Left", "Report", "RunVerbs", "recruiting"]
+__all__ = ["RunVerbs", "recruiting"]
 
 
 def recruiting() -> AbstractAsyncContextManager[list[Recruit]]:

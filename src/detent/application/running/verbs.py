@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from detent.application.running.report import Report
 from detent.application.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
     from detent.application.connecting import Connected
     from detent.application.discovery import Tell
     from detent.application.running.news import Listener
+    from detent.application.running.report import Report
     from detent.application.running.run import Run
     from detent.sources import Source
     from detent.worker.recruit import Recruit
