@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import itertools
 import logging
 import os
@@ -20,6 +21,7 @@ import pytest
 from psycopg import conninfo, sql
 from psycopg.rows import namedtuple_row
 
+from detent.embedding import wordllama
 from detent.postgres import attach
 from detent.services import keyring
 from detent.store import Store
@@ -41,6 +43,7 @@ Query = Callable[..., list[Any]]
 PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
 _number = itertools.count(1)
+_read_once = functools.cache(wordllama._load)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -58,6 +61,14 @@ def interruptible() -> None:
     they start ignore it."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_model() -> Iterator[None]:
+    """The model that works offline is read once for all tests of a process: each time takes a tenth of a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wordllama, "_load", _read_once)
+        yield
 
 
 @pytest.fixture(scope="session")
