@@ -152,9 +152,11 @@ def renew(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         def newer(kind: formats.Format) -> formats.Format:
             return replace(kind, version=kind.version + 1) if kind.name == name else kind
 
-        known = {kind: newer(kind) for kind in {*formats._BY_ENDING.values(), formats.PLAIN, formats.MEDIA}}
+        known = {
+            kind: newer(kind) for kind in {*formats._BY_ENDING.values(), formats.PLAIN, formats.MEDIA, formats.CODE}
+        }
         monkeypatch.setattr(formats, "_BY_ENDING", {ending: known[kind] for ending, kind in formats._BY_ENDING.items()})
-        for constant in ("PLAIN", "MEDIA"):
+        for constant in ("PLAIN", "MEDIA", "CODE"):
             monkeypatch.setattr(formats, constant, known[getattr(formats, constant)])
 
     return give
