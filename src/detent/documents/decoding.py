@@ -37,7 +37,7 @@ def storable(text: str, instead: str = "\ufffd") -> str:
 
 
 def is_binary(data: bytes) -> bool:
-    """Whether these bytes are no text."""
+    """Tell whether these bytes are no text."""
     head = data[:_LOOKED_AT]
     if _marked(head) or _utf16_without_mark(head):
         return False

@@ -25,7 +25,7 @@ MOST_BYTES = 100_000_000
 
 _SMALL = 1_000_000
 _HIGHEST_RATIO = 200
-"""How many times larger than packed an XML file may be, if it is not small. Real ones are about ten times."""
+"""The largest ratio of an XML file to its packed size, if it is not small. Real ones are about ten times larger."""
 
 _MOST_ELEMENTS, _LONGEST_VALUE, _MOST_COLUMNS = 200_000, 10_000, 1_000
 _HEADING = re.compile(r"heading ?([1-9])", re.IGNORECASE)
@@ -75,7 +75,7 @@ class _Archive:
 
 
 class _Target:
-    """What the XML parser calls. Names are taken without their namespaces, which differ between editions of Word."""
+    """The target of the XML parser. Names are taken without their namespaces, which differ between editions of Word."""
 
     def doctype(self, *_: object) -> None:
         raise Unparsable("An XML file in it declares a document type, which Word files do not.")
@@ -231,7 +231,7 @@ class _Paragraphs(_Target):
 
 
 class _Styles:
-    """What the styles of paragraphs mean: of headings, their level; and whether they make items of a list."""
+    """The meaning of paragraph styles: the level of headings, and the styles that make items of a list."""
 
     def __init__(self, elements: list[_Element]) -> None:
         self._about: dict[str, dict[str, str]] = {}
@@ -334,7 +334,7 @@ def parse(data: bytes, name: str) -> Parsed:
 
 
 def _relations(archive: _Archive, source: str, problems: list[str]) -> dict[str, tuple[str, str]]:
-    """What a file in the archive refers to, by its id there: the kind, and the path or the address."""
+    """The relations of a file in the archive, by their ids there: the kind, and the path or the address."""
     found: dict[str, tuple[str, str]] = {}
     folder, base = posixpath.split(source)
     for element in _elements(archive, posixpath.join(folder, "_rels", f"{base}.rels"), problems):

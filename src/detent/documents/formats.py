@@ -68,7 +68,7 @@ def format_of(path: str) -> Format:
 
 
 def parse(data: bytes, path: str) -> Parsed:
-    """What a file is made of. What is said to be text and is none is taken by what its bytes tell."""
+    """Parse a file. One whose name says that it is text, and whose bytes are not, is read as media."""
     kind = format_of(path)
     if kind is PLAIN and is_binary(data):
         kind = MEDIA

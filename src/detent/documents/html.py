@@ -215,7 +215,7 @@ class _Reader:
         self._flush()
 
     def _enter(self, node: LexborNode) -> tuple[bool, _Leave | None]:
-        """Whether what is in an element is to be read, and what to do at its end."""
+        """Begin an element: tell whether its content is read, and what to do at its end."""
         tag = node.tag or ""
         if tag == "-text":
             self._buffers[-1].append(_SPACES.sub(" ", node.text_content or ""))
@@ -354,7 +354,7 @@ def _line(node: LexborNode) -> int:
 
 
 def _anchor(node: LexborNode) -> str:
-    """What an address names a heading by: its own identifier, that of an element in it, or of the one it begins."""
+    """The identifier of a heading for addresses: its own, that of an element in it, or of the one it begins."""
     inner = node.css_first("[id], a[name]")
     for element in filter(None, (node, inner)):
         if anchor := element.attributes.get("id") or element.attributes.get("name"):

@@ -88,10 +88,10 @@ class _Reader:
         self._next_lines = list(accumulate(len(line) + 1 for line in source.split(b"\n")))
         """Of each line, the byte with which the next one begins."""
         self._pieces: list[str] = []
-        """What was read of the block at hand. The words of an item of a tight list stand in no block of their own."""
+        """The pieces of the current block. The words of an item of a tight list stand in no block of their own."""
         self._heading = 0
         self._found: list[tuple[str, str, int]] = []
-        """What the heading at hand links to, which belongs to the section that it opens: kind, target and line."""
+        """The links of the current heading, which belong to the section that it opens: kind, target and line."""
         self._table: _Table | None = None
         self._images = 0
         self._depth = 0

@@ -181,7 +181,7 @@ def _local(element: Any) -> str:
 
 
 def _kind(data: bytes, ending: str) -> tuple[str, str]:
-    """What the file is, and its format. The first bytes are believed rather than the name."""
+    """The kind of the file, and its format. The first bytes count more than the name."""
     found = _signature(data)
     named = _KIND_OF.get(ending)
     if not found:
@@ -205,7 +205,7 @@ def _signature(data: bytes) -> tuple[str, str] | None:
 
 
 def _seconds(data: bytes) -> float | None:
-    """How long a sound is, as far as it is there."""
+    """The length of a sound, as far as it is there."""
     try:
         with wave.open(BytesIO(data)) as sound:
             frames = min(sound.getnframes(), len(data) // (sound.getsampwidth() * sound.getnchannels()))

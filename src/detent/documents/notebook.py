@@ -124,7 +124,7 @@ def _code(cell: dict[str, Any]) -> str:
 
 
 def _output(output: Any) -> str:
-    """What of an output is text. Pictures and other representations are left out."""
+    """The text of an output. Pictures and other representations are left out."""
     if not isinstance(output, dict):
         return ""
     if "ename" in output:

@@ -1,4 +1,4 @@
-"""What a parser makes of a file."""
+"""The result of a parser: the parts of a file, and what they refer to."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """That a file makes a name of another module its own.
+    """An import: a name of another module that a file makes its own.
 
     `module` is as it is written: "os.path", "..models", "./util", "crate::net", "stdio.h". `name` is what of it is
     imported: "" for the module itself, "*" for everything. `alias` is how it is called here, dotted if it has to be
@@ -52,7 +52,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """That a part calls, inherits from or otherwise uses something, by its name as it is written: "helper",
+    """A use: a part calls, inherits from or otherwise uses something, by its name as it is written: "helper",
     "self.run", "np.array", "Base". `part` is the key of the innermost part where it stands, "" for the file itself."""
 
     kind: str
@@ -64,7 +64,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """That a part refers to another document, or names a symbol in code style."""
+    """A link of a part to another document, or a symbol that it names in code style."""
 
     kind: str
     """One of "link", "image", "code"."""

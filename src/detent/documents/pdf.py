@@ -67,7 +67,7 @@ class _File(BytesIO):
 
 
 class _Steps:
-    """How many steps of drawing are left for all the pages, so that the time is linear in the size of the file."""
+    """The steps of drawing that are left for all pages, so that the time is linear in the size of the file."""
 
     def __init__(self, size: int) -> None:
         self.left = _LEAST_STEPS + _STEPS_PER_BYTE * size
@@ -193,7 +193,7 @@ def _target(annotation: Any) -> str:
 
 
 def _metadata(reader: PdfReader, pages: int) -> tuple[str, dict[str, Any]]:
-    """What the file says of itself, as far as it can be read."""
+    """The metadata of the file, as far as it can be read."""
     about = _had(lambda: reader.metadata)
     properties: dict[str, Any] = {"pages": pages}
     if about is None:
@@ -218,7 +218,7 @@ def _had(wanted: Callable[[], _T]) -> _T | None:
 
 
 def _weight(operands: Any) -> int:
-    """How many values the operands are, those in arrays and dictionaries included."""
+    """The number of values in the operands, including those in arrays and dictionaries."""
     weight, waiting = 0, [operands]
     while waiting:
         value = waiting.pop()

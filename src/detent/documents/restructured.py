@@ -133,7 +133,7 @@ class _Reader:
         self._at += lines
 
     def _read_markup(self, body: str) -> None:
-        """What two dots begin: a directive, the target of a link, a footnote; or else a comment."""
+        """Read what two dots begin: a directive, the target of a link, a footnote; or else a comment."""
         indentation = _indentation(self._lines[self._at])
         if match := _DIRECTIVE.fullmatch(body):
             self._at += 1
@@ -252,7 +252,7 @@ class _Reader:
         return _INLINE.sub(plain, text), found
 
     def _span(self, match: re.Match[str]) -> tuple[str, str, str]:
-        """What is shown of marked words, and what they refer to, if to anything."""
+        """The shown text of marked words, and their target, if they have one."""
         kind = match.lastgroup or ""
         words = match[kind]
         if kind == "literal":
@@ -301,7 +301,7 @@ def _role(role: str, words: str) -> tuple[str, str, str]:
 
 
 def _titled(words: str) -> tuple[str, str]:
-    """What is shown and what is meant of `shown <meant>`; of anything else, both are the same."""
+    """The shown text and the target of `shown <target>`; for anything else, both are the same."""
     shown, opening, meant = words.rpartition("<")
     if opening and meant.endswith(">"):
         return shown.strip(), meant[:-1].strip()
@@ -317,7 +317,7 @@ def _indentation(line: str) -> int:
 
 
 def _text_indentation(line: str) -> int:
-    """Where the words of a line begin, behind the bullet if there is one."""
+    """The place where the words of a line begin, behind the bullet if there is one."""
     indentation = _indentation(line)
     bullet = _BULLET.match(line, indentation)
     return bullet.end() if bullet and not bullet[0].startswith(":") else indentation

@@ -25,11 +25,11 @@ class SourceText:
         return [match.start() for match in _LINE_END.finditer(self.data)]
 
     def text(self, node: Node | None) -> str:
-        """What is written at a node; "" where there is none."""
+        """The text of a node; "" for None."""
         return "" if node is None else self.between(node.start_byte, node.end_byte)
 
     def path(self, node: Node | None) -> str:
-        """What is written at a node, without white space: the parts of a path may stand on several lines."""
+        """The text of a node without white space: the parts of a path may stand on several lines."""
         return "".join(self.text(node).split())
 
     def between(self, start: int, end: int) -> str:
@@ -43,6 +43,6 @@ class SourceText:
         return self.line(max(start, min(end, len(self.data)) - 1))
 
     def column(self, place: int) -> int:
-        """How many bytes stand before a place in its line."""
+        """The number of bytes before a place in its line."""
         before = bisect_left(self._line_ends, place)
         return place - (self._line_ends[before - 1] + 1 if before else 0)

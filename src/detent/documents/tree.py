@@ -33,7 +33,7 @@ _STATEMENT_ENDS = re.compile(rb"[;{}]")
 
 
 class _Thread(threading.local):
-    """What each thread has for itself: parsers, and the memory in which it hands them a text piece by piece.
+    """The state of one thread: parsers, and the memory in which it hands them a text piece by piece.
 
     Tree-sitter 0.26.0 never lets go of a piece that it was handed. So it is handed the same few again and again, one of
     each power of two, with other content.
@@ -102,7 +102,7 @@ def _too_many_signs(root: tree_sitter.Node) -> bool:
 
 
 def is_too_open(text: bytes) -> bool:
-    """Whether one statement of code has so many opening angle brackets that no tree is to be grown from it."""
+    """Tell whether one statement of code has so many opening angle brackets that no tree is to be grown from it."""
     if text.count(b"<") <= _MOST_OPEN:
         return False
     statements = _STATEMENT_ENDS.split(text)

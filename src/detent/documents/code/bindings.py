@@ -1,4 +1,4 @@
-"""Which names a file knows, and where a parameter or a variable hides one of them."""
+"""The names that a file knows, and the parameters and variables that hide them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Bindings:
         self._free(captures.get("free", ()), importing)
 
     def hides(self, scope: Scope | None, name: bytes) -> bool:
-        """Whether in a scope something else is meant by a name than what the file knows by it: a local variable."""
+        """Tell whether a local variable hides, in a scope, what the file knows by a name."""
         around = scope
         while around is not None:
             visible = around is scope or around.is_function or self._language.fields_visible
@@ -60,7 +60,7 @@ class Bindings:
         return name in self.bound
 
     def replaces(self, scope: Scope | None, name: bytes) -> bool:
-        """Whether in a scope a function or a class in it, or around it, has this name."""
+        """Tell whether a function or a class in a scope, or around it, has this name."""
         while scope is not None:
             if name in scope.nested:
                 return True
@@ -95,7 +95,7 @@ class Bindings:
                 scope.receiver = self._name(node)
 
     def _free(self, nodes: Sequence[Node], importing: Sequence[Importing]) -> None:
-        """What a function says to be global, or imports itself, is no variable of its own."""
+        """Unbind the names that a function declares global or imports itself."""
         places = Places(self._scopes)
         for node in nodes:
             if (scope := places.at(node.start_byte)) is not None:

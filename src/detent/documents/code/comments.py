@@ -1,4 +1,4 @@
-"""What stands above a scope and belongs to it, comments and attributes, and what the comments say."""
+"""The comments and attributes above a scope, and the text of the comments."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ class Comments:
                 self._add(node, comment)
 
     def above(self, start: int) -> tuple[int | None, str]:
-        """Where that begins which belongs to a scope that begins at this place, None if nothing does, and what its
-        comments say. They stand as far from the left as the scope, and no blank line is between."""
+        """The beginning of the comments and attributes above a scope that begins at this place, None if there are
+        none, and the text of the comments. They stand as far from the left as the scope, without a blank line
+        between."""
         line, column = self._source.line(start), self._source.column(start)
         found: list[_Above] = []
         while (above := self._by_last_line.get(line - 1)) is not None and above.column == column:
@@ -61,7 +62,7 @@ class Comments:
         return [(node.start_byte, node.end_byte) for node in self._comments[first:last]]
 
     def at_the_top(self, end: int) -> str:
-        """What the first comments of a file say about it, of those before `end`. A licence says nothing about it."""
+        """The text of the first comments before `end` that describe the file. A licence does not describe it."""
         place, block = 0, list[str]()
         for node in self._comments:
             between = self._source.data[place : node.start_byte]

@@ -1,4 +1,4 @@
-"""What is known of a language: its grammar, which nodes of it are scopes, names and calls, and how it imports."""
+"""A language as data: its grammar, the nodes of it that are scopes, names and calls, and its imports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CLASSES = frozenset(
 NAME = rb"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*"
 
 _DEEPEST = 50_000
-"""How deep in a tree something is looked for. Queries count depths with 16 bits, and take the square of the time for a
+"""The depth of a tree to which queries look. They count depths with 16 bits, and take the square of the time for a
 tree that is deeper."""
 
 _LINE_COMMENT = re.compile(r"^\s*(?:///|//!|//|#)[ \t]?")
@@ -78,20 +78,20 @@ class Language:
     qualified_methods: bool = False
     """A function with a qualified name is a method, wherever it stands."""
     line_comment: re.Pattern[str] = _LINE_COMMENT
-    """What makes a line a comment, and does not belong to its text."""
+    """The sign that makes a line a comment, which is not part of its text."""
     signature_end: re.Pattern[str] | None = None
-    """What ends the first line of a scope without a body, and does not belong to its signature."""
+    """The end of the first line of a scope without a body, which is not part of its signature."""
 
     @cached_property
     def grammar(self) -> tree_sitter.Language:
         return tree_sitter.Language(self.load())
 
     def scopes(self, root: tree_sitter.Node) -> list[Match]:
-        """What the query for scopes finds, one by one."""
+        """The matches of the query for scopes."""
         return [match for _, match in _cursor(self._scopes_query).matches(root)]
 
     def names(self, root: tree_sitter.Node) -> Captures:
-        """What the query for names finds, by what it is, in the order of the text."""
+        """The nodes that the query for names captures, by the name of the capture, in the order of the text."""
         found = _cursor(self._names_query).captures(root)
         return {role: sorted(nodes, key=attrgetter("start_byte")) for role, nodes in found.items()}
 

@@ -46,7 +46,7 @@ class Scope:
     title: str = ""
     key: str = ""
     prefix: str = ""
-    """What the names of the scopes in it begin with."""
+    """The beginning of the names of the scopes in it."""
     depth: int = 1
     receiver: bytes = b""
     inside: list[tuple[int, int]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Scope:
 
     @property
     def is_space(self) -> bool:
-        """Whether it is there only for the sake of the names in it."""
+        """It is there only for the sake of the names in it."""
         return self.kind in _SPACES
 
     @property
@@ -72,7 +72,7 @@ class Scope:
 
     @property
     def on_top(self) -> bool:
-        """Whether the whole file knows it by its name."""
+        """The whole file knows it by its name."""
         if self.kind == "impl" or "." in self.written:
             return False
         scope = self.parent
@@ -110,7 +110,7 @@ def cleaned(written: str) -> str:
 
 
 class _Around:
-    """Which nodes belong around others: decorators, `export`, `template <…>`. What is around two is around neither."""
+    """Nodes that belong around others: decorators, `export`, `template <…>`. A node around two is around neither."""
 
     def __init__(self, matches: Iterable[Match]) -> None:
         self._around: dict[int, tuple[Node, bool]] = {}
@@ -141,7 +141,7 @@ def _kinds(match: Match) -> Iterator[tuple[Node, str, bool]]:
 
 
 def _written(kind: str, match: Match, source: SourceText) -> str:
-    """What a scope is called; "" if that is no name."""
+    """The name of a scope; "" if it has none."""
     start, end = match["name"][0].start_byte, match["name"][0].end_byte
     text = source.between(start, min(end, start + 2 * _LONGEST_NAME))
     if kind == "impl":

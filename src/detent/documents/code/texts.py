@@ -30,7 +30,7 @@ def own_text(source: SourceText, start: int, end: int, inside: Iterable[tuple[in
 
 
 def signature(source: SourceText, scope: Scope, comments: Comments, language: Language) -> str:
-    """What stands before a scope's body, in one line."""
+    """The text before a scope's body, in one line."""
     node = scope.node
     body = _body(node)
     start = max(scope.header, _after_annotations(node))

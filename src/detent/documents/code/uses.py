@@ -1,4 +1,4 @@
-"""What the scopes of a file call, inherit from and otherwise use.
+"""The names that the scopes of a file call, inherit from and otherwise use.
 
 A name is told as it is written, with dots. What may be meant by it is not looked for here; what is certainly not meant,
 because a parameter or a variable of the same name hides it, is left out.
@@ -82,7 +82,7 @@ class Uses:
                 self._add("call", meant, scope.key if scope else "", node)
 
     def _called(self) -> Iterator[tuple[Node, int]]:
-        """What is called, and where its name ends."""
+        """Each thing that is called, and the place where its name ends."""
         for node in self._captures.get("call", ()):
             yield node, node.end_byte
         for node in self._captures.get("invocation", ()):
@@ -148,7 +148,7 @@ class Uses:
         return _SEPARATOR.sub(b".", written) if self._language.dotted.fullmatch(written) else None
 
     def _is_member(self, start: int) -> bool:
-        """Whether the name at a place is one in something else, as b is in `a.b`."""
+        """Tell whether the name at a place is a member of another, as b is in `a.b`."""
         return _MEMBER.search(self._data, max(0, start - 80), start) is not None
 
     def _add(self, kind: str, name: bytes, part: str, node: Node) -> None:

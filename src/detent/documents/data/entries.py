@@ -1,4 +1,4 @@
-"""What is found in a data file: the entries of its top level, and what stands in none of them."""
+"""The entries of a data file's top level, and the text outside of them."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Places:
 
 
 class Entries:
-    """What was found of a text: the entries, up to the most that become parts, and the pieces that stand in none."""
+    """The entries of a text, up to the most that become parts, and the pieces of text outside of them."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.parts: list[Part] = []
         self.start = self.end = 0
-        """Where the first of the parts begins, and the last ends."""
+        """The beginning of the first part, and the end of the last."""
         self.documents = 1
         self.loose: list[tuple[int, int]] = []
         self.problems: list[str] = []

@@ -94,7 +94,7 @@ def _pairs(top: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
 
 
 def _fault(root: tree_sitter.Node, values: Sequence[tree_sitter.Node], end: int) -> tuple[int, str] | None:
-    """Where it is malformed for the first time, and how."""
+    """The place of the first fault, and what is wrong there; None if it is sound."""
     if (found := next(_faults(root, values), None)) is not None and found.start_byte < end:
         return found.start_byte, "something is missing" if found.is_missing else "this is not expected"
     if len(values) > 1:
@@ -103,8 +103,8 @@ def _fault(root: tree_sitter.Node, values: Sequence[tree_sitter.Node], end: int)
 
 
 def _faults(root: tree_sitter.Node, values: Sequence[tree_sitter.Node]) -> Iterator[tree_sitter.Node]:
-    """What is not as JSON wants it, but for commas before a closing bracket. What is never closed is a fault as a
-    whole, and is looked into."""
+    """The faults, in the order of the text, except commas before a closing bracket. A bracket that is never closed
+    makes all behind it a fault: it is searched for the fault inside."""
     open_nodes = {root.id, *(value.id for value in values[:1])}
     waiting = [root] if root.has_error else []
     while waiting:
@@ -121,7 +121,7 @@ def _faults(root: tree_sitter.Node, values: Sequence[tree_sitter.Node]) -> Itera
 
 
 def _is_last_comma(inside: Sequence[tree_sitter.Node], place: int) -> bool:
-    """Whether a fault is nothing but a comma before a closing bracket, or the value that is missing between these."""
+    """Tell whether a fault is only a comma before a closing bracket, or the value that is missing between them."""
     fault, after = inside[place], inside[place + 1 : place + 2]
     if not after or after[0].type not in {"]", "}"}:
         return False

@@ -78,12 +78,12 @@ def _read(text: str, entries: Entries) -> None:
 
 
 def _key(node: tree_sitter.Node, source: SourceText) -> str:
-    """What a pair or a table is called, as it is written."""
+    """The key of a pair or a table, as it is written."""
     return source.text(next((child for child in node.children if child.type in _KEYS), None))
 
 
 def _last(node: tree_sitter.Node) -> tree_sitter.Node | None:
-    """What a node ends with, but for comments and the ends of lines; None if it is a comment itself."""
+    """The last node in a node, without comments and the ends of lines; None if it is a comment itself."""
     while node.type in _TABLES or node.type == "pair":
         inside = [child for child in node.children if child.type != "comment"]
         if not inside:

@@ -23,7 +23,7 @@ class Content:
 
 
 def read(folder: Folder, path: str, most_bytes: int) -> Content | Failed | Retry | Skipped:
-    """What is in a file. One that is being written to is read later."""
+    """Read a file. One that is being written to is read later."""
     entry = folder.entry(path)
     if entry.status is None and not os.path.lexists(folder.at(path)):
         return Failed(_GONE, Trouble.NOT_FOUND)

@@ -30,7 +30,7 @@ def discover(folder: Folder) -> Iterator[NewItem]:
 
 
 def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, now: float) -> str:
-    """What is another text when the entry may be another one."""
+    """A text that changes when the entry may have changed."""
     status = entry.status
     if entry.reason or status is None:
         return f"left out: {entry.reason}"
@@ -45,5 +45,5 @@ def _stamp(folder: Folder, entry: Entry, inside: Sequence[Entry], roots: Roots, 
 
 
 def fingerprint_in(stamp: str) -> str:
-    """What a file's stamp says of what its links depend on elsewhere."""
+    """The part of a file's stamp that tells what its links depend on elsewhere."""
     return stamp.partition(_ROOTS)[2].partition(" ")[0]

@@ -27,7 +27,7 @@ FILE, IMAGE, DIRECTORY = "File", "ImageFile", "Directory"
 IGNORE_FILES = (".gitignore", ".detentignore")
 _LARGEST_IGNORE_FILE = 1_000_000
 NEVER = frozenset({".git", ".hg", ".svn", ".detent"})
-"""What belongs to other programs, or to Detent itself; it is not even named."""
+"""Folders of other programs, or of Detent itself: they are not even named."""
 
 _ESCAPED = re.compile(rb"\\x(5c|[89a-f][0-9a-f])")
 _LIKE_ESCAPED = re.compile(rb"\\(?=x(?:5c|[89a-f][0-9a-f]))")
@@ -122,7 +122,7 @@ class Folder:
         return f"{self._settings.passage_size}/{self._settings.most_bytes}"
 
     def name(self, path: str) -> str:
-        """How a file or folder is called."""
+        """The name of a file or folder."""
         return key_of(self.root.name if path == "." else path.rpartition("/")[2])
 
     def walk(self) -> Iterator[tuple[Entry, list[Entry]]]:
@@ -148,7 +148,7 @@ class Folder:
             raise FolderAway(str(next(iter(away.values()))), unseen=tuple(away))
 
     def entries(self, path: str) -> list[Entry]:
-        """What is in a folder and not ignored, by name."""
+        """The entries of a folder that are not ignored, by name."""
         try:
             with os.scandir(self.at(path)) as listed:
                 found = sorted(((each, each.is_dir(follow_symlinks=False)) for each in listed), key=_name)
@@ -163,7 +163,7 @@ class Folder:
         return [entry for entry in entries if self._is_included(entry)]
 
     def entry(self, path: str) -> Entry:
-        """What the file system says of one path."""
+        """The entry of one path, as the file system shows it."""
         return self._entry(path, self.at(path).lstat)
 
     def _entry(self, path: str, look: Callable[[], os.stat_result]) -> Entry:
@@ -176,7 +176,7 @@ class Folder:
             return Entry(path, None, f"It cannot be looked at: {error.strerror or error}.")
 
     def has(self, descriptor: int) -> bool:
-        """Whether an open file is in this folder, whatever has become of its path since."""
+        """Tell whether an open file is in this folder, whatever has become of its path since."""
         return Path(f"/proc/self/fd/{descriptor}").readlink().is_relative_to(self._resolved_root())
 
     def at(self, path: str) -> Path:
@@ -196,13 +196,14 @@ class Folder:
         return Entry(path, status, self._reason(path, status))
 
     def _resolved_root(self) -> Path:
-        """Where the root leads to. To find out takes longer than to read a file: it is done when that has changed."""
+        """The folder to which the root leads. Resolving it takes longer than reading a file, so it is kept until it
+        changes."""
         if self._leads_to is None or not _is_same(self.root, self._leads_to):
             self._leads_to = self.root.resolve()
         return self._leads_to
 
     def _reason(self, path: str, status: os.stat_result) -> str:
-        """Why nothing but the name of an entry is taken, "" if more is."""
+        """The reason why nothing but the name of an entry is taken; "" if more is."""
         if path_of(key_of(path)) != path:
             return TOO_LONG
         if path != "." and path.rpartition("/")[2].startswith(".") and not self._settings.hidden:
@@ -212,7 +213,7 @@ class Folder:
         return ""
 
     def _is_included(self, entry: Entry) -> bool:
-        """Whether the source's own patterns want it. Folders are gone through for what may be in them."""
+        """Tell whether the source's own patterns include it. Folders are searched for what may be in them."""
         if self._excluding.match_file(f"{entry.path}/" if entry.is_folder else entry.path):
             return False
         return entry.is_folder or self._including is None or self._including.match_file(entry.path)
@@ -248,8 +249,8 @@ class Folder:
 
     @cached_property
     def _ignored_above(self) -> list[tuple[str, GitIgnoreSpec]]:
-        """What is said in folders above the root that are of the same repository: the path from there to the root, and
-        what their ignore files say; but not of those that ignore the root itself, which was asked for by name."""
+        """The ignore files of folders above the root, in the same repository: the path from there to the root, and
+        their patterns. Folders that ignore the root itself are left out: it was asked for by name."""
         above = []
         for folder in _of_its_repository(self.root):
             below = f"{self.root.relative_to(folder).as_posix()}/"
@@ -259,7 +260,7 @@ class Folder:
         return above
 
     def _read_ignored(self, folder: str | Path) -> GitIgnoreSpec | None:
-        """What the ignore files of a folder say."""
+        """The patterns of a folder's ignore files."""
         lines: list[str] = []
         for name in IGNORE_FILES:
             try:

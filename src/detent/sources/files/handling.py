@@ -29,18 +29,18 @@ LINKED = ("parsed", "linking", "linked")
 
 NO_LINKS = Linked({}, ())
 _LOOK_SECONDS = 1.0
-"""How soon the folder is looked at again where it is another one than a stamp says: that may be the older one."""
+"""The time after which the folder is read again where it differs from a stamp, which may be the older one."""
 
 
 class Handling:
-    """What is done with the entries of one folder."""
+    """The handlers for the entries of one folder."""
 
     def __init__(self, settings: FolderSettings) -> None:
         self._settings = settings
         self._folder = Folder(settings)
         self._roots = Roots(self._folder)
         self._differing: dict[tuple[str, str], float] = {}
-        """What is known now and what was stamped, where looking again was of no use, and when that was."""
+        """When reading the folder again did not help, by the fingerprint found and the one stamped."""
 
     def parse(self, item: Item) -> Outcome:
         """Read an entry, and write what is in it and what it refers to."""
@@ -69,7 +69,7 @@ class Handling:
         return self._parse(item, path, found.data, to)
 
     def _roots_of(self, item: Item, path: str) -> Roots:
-        """What is known of the folder, as it was when the file was stamped or later: it takes a while to find out."""
+        """The roots of the folder, as they were when the file was stamped or later: finding them takes a while."""
         known, stamped = linking.fingerprint(path, self._roots), fingerprint_in(item.content_hash or "")
         looked = self._differing.get((known, stamped), float("-inf"))
         if known != stamped and time.monotonic() - looked > _LOOK_SECONDS:
@@ -107,7 +107,7 @@ class Handling:
         )
 
     def _digest(self, path: str, data: bytes, roots: Roots) -> str:
-        """What is the same only if the file is, and all that its nodes and links depend on."""
+        """A text that is the same only if the file is, and everything that its nodes and links depend on."""
         kind = format_of(path)
         media = formats.MEDIA.version if kind is formats.PLAIN and is_binary(data) else ""
         versions = f"{kind.name}{kind.version}{media} {linking.VERSION} {self._settings.passage_size}"
@@ -115,7 +115,7 @@ class Handling:
 
 
 def _list(folder: Folder, path: str, to: States) -> Outcome:
-    """What is in a folder."""
+    """List a folder."""
     entry = folder.entry(path)
     if entry.reason:
         return Skipped(entry.reason)

@@ -23,10 +23,10 @@ _LONGEST_KEY = 2000
 _LONGEST_OUTLINE = 1000
 
 _UNITS = {"pdf": "page", "docx": "paragraph", "notebook": "cell"}
-"""What the places of parts are counted in, where it is not lines."""
+"""The unit in which the places of parts are counted, where it is not lines."""
 
 References = Mapping[str, Sequence[Reference]]
-"""What each part refers to, by the part's key; under "" the file itself."""
+"""The references of each part, by the part's key; under "" those of the file itself."""
 
 
 def file_node(path: str, parsed: Parsed, own: Sequence[Piece], size: int, content_hash: str | None) -> Node:
@@ -78,7 +78,8 @@ def part_key(file: str, part: str) -> str:
 def _passages(
     name: str, about: Mapping[str, Any], title: str, pieces: Sequence[Piece], unique: Unique, *, lined: bool
 ) -> Iterator[Child]:
-    """What of a text does not fit into its node. `lined`: the lines of the text are those of the file."""
+    """Passages for the rest of a text that does not fit into its node. `lined`: its lines are those of
+    the file."""
     for piece in pieces:
         key = unique.key(f"{name}~{hashlib.sha256(piece.text.encode()).hexdigest()[:12]}")
         lines = {"first": piece.first, "last": piece.last} if lined else {}

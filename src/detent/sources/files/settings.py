@@ -1,4 +1,4 @@
-"""What a files source is to do."""
+"""The settings of a files source."""
 
 from __future__ import annotations
 

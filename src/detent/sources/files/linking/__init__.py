@@ -28,7 +28,7 @@ VERSION = 5
 
 
 def links(path: str, parsed: Parsed, roots: Roots) -> Linked:
-    """What a file and its parts refer to. `path` is the file's, from the root of the source."""
+    """Find what a file and its parts refer to. `path` is the file's, from the root of the source."""
     gathered = Gathered(path)
     documents.link(gathered, parsed, roots)
     if (language := by_name(parsed.kind)) is not None:

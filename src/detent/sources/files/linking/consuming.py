@@ -1,4 +1,4 @@
-"""Which scopes a file's parts call, inherit from and use: its own, and those that it imports."""
+"""The scopes that a file's parts call, inherit from and use: its own, and those that it imports."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ Elsewhere = Callable[[Use], Iterable[Candidate]]
 
 
 def nowhere(use: Use) -> Iterable[Candidate]:
-    """Where the imports of a language do not tell in which file a name is defined."""
+    """Find nothing: for languages whose imports do not tell in which file a name is defined."""
     return ()
 
 
 class Aliases:
-    """What a file imports, by how it is called there."""
+    """The imports of a file, by their names there."""
 
     def __init__(self, imports: Sequence[Import]) -> None:
         self._by_alias: dict[str, list[Import]] = {}
@@ -45,7 +45,7 @@ class Aliases:
                 same.append(each)
 
     def find(self, name: str) -> tuple[Sequence[Import], list[str]]:
-        """What a name begins with, the longest alias first, and the names that follow it."""
+        """The imports that a name begins with, the longest alias first, and the names that follow."""
         names = name.split(".")
         for length in range(len(names), 0, -1):
             if found := self._by_alias.get(".".join(names[:length])):
@@ -54,7 +54,7 @@ class Aliases:
 
 
 def member(file: str, names: Sequence[str]) -> list[Candidate]:
-    """What a name with members means in a file: the member, or at least what it is a member of."""
+    """The candidates for a name with members in a file: the member, or at least what it is a member of."""
     exact = Candidate(file, ".".join(names))
     return [exact] if len(names) == 1 else [exact, Candidate(file, names[0], exact=False)]
 

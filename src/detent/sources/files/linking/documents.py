@@ -15,7 +15,7 @@ from detent.sources.files.linking.paths import folder_of, joined, stem_of
 from detent.sources.files.linking.roots import Root, Roots, under
 
 _ENDINGS = {"markdown": (".md",), "restructuredtext": (".rst", ".md"), "html": (".html",)}
-"""What documents of a kind leave out when they name each other."""
+"""The endings that documents of a kind leave out when they name each other."""
 
 KINDS = frozenset({"markdown", "restructured", "html"})
 """The kinds of files whose links depend on which modules there are."""

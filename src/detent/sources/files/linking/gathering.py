@@ -1,5 +1,5 @@
-"""What is found on the way: references, each once for the part in which it stands, what they mention, and which keys
-stand for others."""
+"""The gathered links of a file: references, each once for the part in which it stands, the nodes that they mention,
+and keys that stand for others."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ IMPORTS, CONSUMES, LINKS_TO, DOCUMENTS = "IMPORTS", "CONSUMES", "LINKS_TO", "DOC
 SCOPE, LIBRARY, ADDRESS = "Scope", "Library", "Address"
 
 MOST_CANDIDATES = 6
-"""How many targets one name may have."""
+"""The largest number of targets that one name may have."""
 
 _STRONGEST = ("inherit", "call", "use")
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """What a file and its parts refer to: by the key of the part, "" for the file itself. `mentions` are the libraries
+    """The links of a file and its parts: by the key of the part, "" for the file itself. `mentions` are the libraries
     and addresses among that, each once. `aliases` are other keys of the file and of its parts, and of what it takes
     over from other files."""
 

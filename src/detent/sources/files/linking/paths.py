@@ -20,13 +20,13 @@ def stem_of(path: str) -> str:
 
 
 def ending_of(path: str) -> str:
-    """What the name of a file ends with, in small letters and without the dot; "" if it has no ending."""
+    """The ending of a file's name, in small letters and without the dot; "" if it has none."""
     _, dot, ending = path.rpartition("/")[2].rpartition(".")
     return ending.lower() if dot else ""
 
 
 def joined(folder: str, written: str) -> str | None:
-    """Where a relative path leads from a folder; None if that is out of the root."""
+    """The path to which a relative path leads from a folder; None if that is out of the root."""
     steps = [step for step in folder.split("/") if step not in {"", "."}]
     for step in written.split("/"):
         if step == "..":
@@ -39,7 +39,7 @@ def joined(folder: str, written: str) -> str | None:
 
 
 def is_key(key: str) -> bool:
-    """Whether a node may have this key."""
+    """Tell whether a node may have this key."""
     if not key or len(key) > _LONGEST or _UNUSABLE.search(key):
         return False
     try:

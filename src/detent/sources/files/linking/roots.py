@@ -1,5 +1,5 @@
-"""What must be known of other files to tell where a name leads: in which folder a project begins, how it is called, and
-which modules are at its top.
+"""The roots of projects: the folder in which a project begins, its name, and the modules at its top. Where a name leads
+depends on these.
 
 It is looked up on the disk when it is first asked for, and kept: a `Roots` shows the folder at one moment, and is made
 anew for the next. Symbolic links are not followed.
@@ -25,7 +25,7 @@ Importable = Callable[[Entry], str]
 
 @dataclass(frozen=True)
 class Root:
-    """Where a project begins. `folder` is its path from the source's root, "" for that itself, and `name` what its
+    """The top of a project. `folder` is its path from the source's root, "" for that itself, and `name` what its
     marker calls it. `places` are the modules at its top, each with the folders in which it is."""
 
     folder: str
@@ -34,7 +34,7 @@ class Root:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What is the same only if all of this is."""
+        """A short text that is the same only if all of this is."""
         places = "\n".join(f"{name}\t{' '.join(folders)}" for name, folders in sorted(self.places.items()))
         return hashlib.sha256(f"{self.folder}\n{self.name}\n{places}".encode(errors="replace")).hexdigest()[:16]
 
@@ -70,7 +70,7 @@ class Roots:
         return top
 
     def places(self, question: str, folders: Sequence[str], importable: Importable) -> dict[str, tuple[str, ...]]:
-        """What can be imported from some folders by its name, each with the folders in which it is."""
+        """The names that can be imported from some folders, each with the folders in which it is."""
         places: dict[str, tuple[str, ...]] = {}
         for folder in dict.fromkeys(folders):
             for name in self.names(question, folder, importable):
@@ -78,7 +78,7 @@ class Roots:
         return places
 
     def names(self, question: str, folder: str, importable: Importable) -> Sequence[str]:
-        """What in a folder can be imported by its name."""
+        """The names that can be imported from a folder."""
         key = question, folder
         if key not in self._names:
             named = (importable(entry) for entry in self._entries(folder) if not entry.reason)
@@ -86,7 +86,7 @@ class Roots:
         return self._names[key]
 
     def has(self, folder: str, endings: tuple[str, ...]) -> bool:
-        """Whether a file with one of these endings is in a folder."""
+        """Tell whether a file with one of these endings is in a folder."""
         try:
             with os.scandir(self._folder.at(folder)) as found:
                 return any(each.name.endswith(endings) for each in found)
@@ -94,7 +94,7 @@ class Roots:
             return False
 
     def text(self, path: str) -> str:
-        """What is in a small file; nothing if it is none."""
+        """The text of a small file; "" if it is none."""
         try:
             if self.is_file(path) and self._folder.at(path).stat().st_size <= _LARGEST_MARKER:
                 return self._folder.at(path).read_text(encoding="utf-8", errors="replace")
@@ -106,7 +106,7 @@ class Roots:
         return self._is(stat.S_ISREG, path)
 
     def _entries(self, folder: str) -> Iterator[Entry]:
-        """What is in a folder; nothing if it is none, or cannot be read."""
+        """The entries of a folder; none if it is none, or cannot be read."""
         if not folder or self._is(stat.S_ISDIR, folder):
             try:
                 yield from self._folder.entries(folder or ".")

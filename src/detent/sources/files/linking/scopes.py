@@ -52,7 +52,7 @@ class Scopes:
         return next((title for title in _outward(self._titles.get(part, "")) if self._kind(title) in _SPACES), "")
 
     def _own_member(self, use: Use, members: list[str]) -> tuple[str, bool] | None:
-        """What a method calls on its own object: a method of the class around it."""
+        """The method of the class around it that a method calls on its own object."""
         if len(members) != 1:
             return None
         for around in _outward(self._titles.get(use.part, "")):
@@ -69,14 +69,15 @@ class Scopes:
         yield ""
 
     def _shows(self, around: str, use: Use) -> bool:
-        """Whether the members of a scope are visible by their plain names where a name is used."""
+        """Tell whether the members of a scope are visible by their plain names where a name is used."""
         kind = self._kind(around)
         if kind in _FUNCTIONS or kind in _SPACES or self._language.members_visible:
             return True
         return self._language.body_sees_members and self._titles.get(use.part) == around
 
     def _member(self, title: str, members: list[str]) -> tuple[str, bool] | None:
-        """How far the members of a scope are known. Of a module, whose members may be in other files, all must be."""
+        """Follow the members of a scope as far as they are known. Those of a module, which may be in other files, must
+        all be known."""
         for member in members:
             if f"{title}.{member}" not in self._by_title:
                 return None if self._kind(title) in _SPACES else (title, False)
@@ -84,7 +85,7 @@ class Scopes:
         return title, True
 
     def _kind(self, title: str) -> str:
-        """What a scope is; "" if it is not in this file, as the class of a method that is defined elsewhere."""
+        """The kind of a scope; "" if it is not in this file, as the class of a method that is defined elsewhere."""
         part = self._by_title.get(title)
         return str(part.properties.get("kind", "")) if part is not None else ""
 

@@ -73,7 +73,7 @@ def _clause(clause: Node, source: SourceText) -> Iterator[tuple[str, str]]:
 
 
 def _required(node: Node, source: SourceText) -> Iterator[tuple[str, str, str]]:
-    """What a variable, or the variables of a pattern, get from a module."""
+    """The names of a module that a variable, or the variables of a pattern, are bound to."""
     value, target = node.child_by_field_name("value"), node.child_by_field_name("name")
     member = ""
     if value is not None and value.type == "await_expression":
@@ -102,7 +102,7 @@ def _pattern(pattern: Node, source: SourceText) -> Iterator[tuple[str, str]]:
 
 
 def _argument(call: Node | None, source: SourceText) -> str:
-    """What `require("m")` or `import("m")` names; "" if it is the call of something else."""
+    """The module that `require("m")` or `import("m")` names; "" for any other call."""
     if call is None or call.type != "call_expression":
         return ""
     if source.text(call.child_by_field_name("function")) not in {"require", "import"}:
@@ -116,7 +116,7 @@ def _quoted(node: Node | None, source: SourceText) -> str:
 
 
 SHARED = Path(__file__).parent / "shared"
-"""What TypeScript has, too."""
+"""The queries that TypeScript shares."""
 
 LANGUAGE = Language(
     "javascript",

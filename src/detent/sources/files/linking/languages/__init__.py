@@ -1,4 +1,4 @@
-"""Where the imports of each language lead in a folder of files: a module for each, found by the language's name.
+"""The imports of each language, followed in a folder of files: a module for each language, found by its name.
 
 Each has `link`, which notes what a file imports, and returns what finds the names that the file does not define itself.
 If that depends on other files, such as on where a project begins, it has `root`, which tells on what.
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def link_of(name: str) -> Link | None:
-    """What follows the imports of the language of this name."""
+    """The function that follows the imports of a language; None if nothing follows them."""
     return getattr(_module(name), "link", None)
 
 
 def root_of(name: str) -> Find | None:
-    """What finds the root of a file in the language of this name."""
+    """The function that finds the root of a file in a language; None if its links depend on no other file."""
     return getattr(_module(name), "root", None)
 
 

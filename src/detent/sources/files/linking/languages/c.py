@@ -15,7 +15,7 @@ _MOST_HEADERS = 3
 
 _HEADERS = ("", "include", "src")
 _DEFINING = {"c": "c", "h": "c", "cc": "cc", "hh": "cc", "cpp": "cpp", "hpp": "cpp", "cxx": "cxx", "hxx": "cxx"}
-"""What the files end with in which the functions are defined that a file calls, by its own ending."""
+"""The ending of the files that define the functions which a file calls, by the file's own ending."""
 
 
 def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
@@ -42,7 +42,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
 
 
 def _places(path: str, written: str) -> list[str]:
-    """Where a header may be: beside the file, or in one of the folders in which headers are."""
+    """The places where a header may be: beside the file, or in one of the folders for headers."""
     if written.startswith("/") or "\\" in written or not written.rpartition("/")[2].strip("."):
         return []
     found = (joined(folder, written) for folder in (folder_of(path), *_HEADERS))

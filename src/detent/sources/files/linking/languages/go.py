@@ -80,8 +80,8 @@ def _folder(root: Root, module: str) -> str | None:
 
 
 def _package(path: str, text: str) -> str:
-    """What the names of a file's package go by; "" if that is not known. A program may be in the folder of another
-    package, and a test may be of a package of its own, which sees nothing without importing it."""
+    """The place by which the names of a file's package go; "" if that is not known. A program may be in the folder of
+    another package, and a test may be of a package of its own, which sees nothing without importing it."""
     written = _PACKAGE.search(text)
     if written is None or (path.endswith("_test.go") and written[1].endswith("_test")):
         return ""

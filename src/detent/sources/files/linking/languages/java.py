@@ -67,7 +67,7 @@ class _Packages:
         return cls(own, (root,))
 
     def has(self, names: Sequence[str]) -> bool:
-        """Whether a name is one of this project: its package begins as the file's own does."""
+        """Tell whether a name is one of this project: its package begins as the file's own does."""
         return bool(self.own) and list(names[:2])[: len(self.own)] == list(self.own[:2])
 
     def folders(self, names: Sequence[str]) -> Iterator[str]:
@@ -75,7 +75,7 @@ class _Packages:
         return (folder for folder in found if folder)
 
     def candidates(self, names: Sequence[str]) -> Iterator[Candidate]:
-        """What a full name means: its first capital letter is that of the class that has a file."""
+        """The candidates for a full name: its first capital letter is that of the class that has a file."""
         at = next((place for place, name in enumerate(names) if _is_class(name)), len(names) - 1)
         for file in self.folders([*names[:at], f"{names[at]}.java"]):
             yield from member(file, names[at:])

@@ -28,7 +28,7 @@ _WRITTEN_IN = {
     "mjs": ("mjs", "mts"),
     "cjs": ("cjs", "cts"),
 }
-"""What the source of a file may end with that is imported by what is made of it."""
+"""The endings of a source file, by the ending of the compiled file under whose name it is imported."""
 
 _OTHER_ENDINGS = frozenset(
     {"css", "scss", "sass", "less", "styl", "vue", "svelte", "astro", "graphql", "gql", "txt", "glsl"}
@@ -70,7 +70,7 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
 
 
 class _Modules:
-    """Where the modules are that one file imports."""
+    """The places of the modules that one file imports."""
 
     def __init__(self, path: str, language: str, roots: Roots) -> None:
         self._folder = folder_of(path)

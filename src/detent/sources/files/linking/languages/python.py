@@ -100,7 +100,7 @@ def _note(gathered: Gathered, each: Import, modules: _Modules) -> None:
 
 
 class _Modules:
-    """Where the modules are that one file imports."""
+    """The places of the modules that one file imports."""
 
     def __init__(self, path: str, roots: Roots) -> None:
         self._path, self._folder = path, folder_of(path)
@@ -139,7 +139,7 @@ class _Modules:
                 yield self.file(inner)
 
     def candidates(self, module: _Module, name: str, names: Sequence[str]) -> Iterator[Candidate]:
-        """What `names` mean after what was imported: `name` of a module, or the module itself if that is empty."""
+        """The candidates for `names` after an import: of `name` of a module, or of the module if that is empty."""
         first, *rest = [name, *names] if name else names or [""]
         if not first:
             return
@@ -163,6 +163,6 @@ def _speak(gathered: Gathered, parsed: Parsed, modules: _Modules) -> None:
 
 
 def _at_the_top(parsed: Parsed) -> Iterator[Import]:
-    """What is imported by the file itself, and not by a function in it for its own use."""
+    """The imports of the file itself, without those that a function makes for its own use."""
     inside = [range(part.first, part.last + 1) for part in parsed.parts if not part.parent]
     return (each for each in parsed.imports if not any(each.line in lines for lines in inside))

@@ -24,7 +24,7 @@ _CORE = frozenset(
     | {"Object", "ObjectSpace", "Proc", "Process", "Random", "Range", "Rational", "Regexp", "Set", "Signal", "String"}
     | {"StringIO", "Struct", "Symbol", "Thread", "Time", "RUBY_VERSION", "URI", "JSON", "YAML", "CGI", "Zlib", "Date"}
 )
-"""What comes with Ruby, which no module of a project is likely to have too."""
+"""Constants that come with Ruby, and that a project is unlikely to define too."""
 
 _SPACES = frozenset({"class", "module"})
 _DEEPEST = 8
@@ -79,8 +79,8 @@ def link(gathered: Gathered, parsed: Parsed, roots: Roots) -> Elsewhere:
 
 
 def _constants(root: Root, near: Sequence[str], names: Sequence[str], spaces: Sequence[str]) -> Iterator[Candidate]:
-    """What a constant may mean, with a method that is called on it. What is at the top of the project is meant wherever
-    its name is written; only what is not may be in one of the modules around."""
+    """The candidates for a constant, with a method that is called on it. What is at the top of the project is meant
+    wherever its name is written; only what is not may be in one of the modules around."""
     constants = list(takewhile(_is_constant, names))
     if constants[0] in _CORE or constants[0].endswith("Error"):
         return

@@ -102,7 +102,7 @@ class _Crate:
         return first if first.isidentifier() and not first[0].isupper() else ""
 
     def find(self, names: Sequence[str], space: str, *, of_module: bool = False) -> _Meant | None:
-        """Where a path leads: through modules to something in the last of them, or to that itself."""
+        """Follow a path through modules to something in the last of them, or to that itself."""
         start = self._start(names, space)
         if start is None:
             return None
@@ -160,7 +160,7 @@ class _Crate:
         return [] if module in {self._base, ""} else [f"{module}.rs", f"{module}/mod.rs"]
 
     def _is_inner(self, name: str, space: str) -> bool:
-        """Whether a module or a type of the file itself is called so."""
+        """Tell whether a module or a type of the file itself has this name."""
         return name in self._inner or name in self._scopes or (space != "" and f"{space}.{name}" in self._scopes)
 
 
