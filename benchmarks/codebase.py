@@ -1,9 +1,9 @@
 """Python files made searchable: how fast, what each stage costs, and whether a file costs the same among many.
 
-Stages are timed one after the other, each when the one before has ended: discovery; parsing and linking, which claim,
-call the source's handler and settle as a worker does; the index of texts; and embedding, by workers. Two processes do
-the work, except that one alone discovers and indexes. The parser by itself, in one process and without a database, is
-as fast as it could be.
+Stages are timed one after the other, each when the one before has ended: discovery; parsing, which links as well, and
+claims, calls the source's handler and settles as a worker does; the index of texts; and embedding, by workers. Two
+processes do the work, except that one alone discovers and indexes. The parser by itself, in one process and without a
+database, is as fast as it could be.
 """
 
 from __future__ import annotations
@@ -103,7 +103,6 @@ def _stage_by_stage(server: str, files: Sequence[Path], tell: Tell) -> Timed:
         stages: dict[str, tuple[Callable[..., None], int]] = {
             "discovering": (partial(_alone, _discover), 1),
             "parsing": (partial(_together, "parsing"), PROCESSES),
-            "linking": (partial(_together, "linking"), PROCESSES),
             "indexing of texts": (partial(_alone, _index), 1),
             "embedding": (_embed, PROCESSES),
         }
