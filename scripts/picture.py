@@ -83,6 +83,7 @@ def drawn(lines: list[str]) -> str:
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
     for line in lines:
         console.print(Text.from_ansi(line))
+    console.print()  # room for the descenders of the last line
     svg = console.export_svg(title="make demo", theme=MONOKAI, unique_id="demo")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return svg.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono")

@@ -14,21 +14,24 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
+
 from detent.demo.commands import CommandFailed, out
+from detent.demo.material import PACKAGE, material
 from detent.demo.tour import tour
 from detent.postgres import stop
 
 NEXT = """
 [bold]Try next[/]
 {way_there}
-detent search how is a lease renewed    # or --mode text, --mode semantic
-detent similar RetryPolicy
-detent items --label Scope --state skip
+detent search how is a lease renewed     # or --mode text, --mode semantic
+detent watch                            # keeps up while files are edited
 detent add files notes ~/notes && detent run
 README.md shows how to write a source of your own."""
 
 KEPT = "cd {folder}"
 REMOVED = "make demo KEEP=~/detent-demo    # the same again, and the project stays\ncd ~/detent-demo"
+REMOVED_INSTALLED = "python -m detent.demo ~/detent-demo    # the same again, and the project stays\ncd ~/detent-demo"
 
 
 def main() -> int:
@@ -50,7 +53,7 @@ def in_temporary_folder() -> int:
     folder = Path(tempfile.mkdtemp(prefix="detent-demo-"))
     folder.chmod(0o755)  # as root, PostgreSQL runs under another account, which must reach it
     try:
-        return in_folder(folder, REMOVED)
+        return in_folder(folder, REMOVED if material().folder != PACKAGE else REMOVED_INSTALLED)
     finally:
         stop(folder / ".detent")
         shutil.rmtree(folder, ignore_errors=True)
@@ -83,7 +86,9 @@ async def demonstrate(folder: Path, way_there: str) -> int:
     except CommandFailed as failure:
         out.print(f"\n[red]✗[/] {failure}")
         return 1
-    out.print(NEXT.format(way_there=way_there))
+    out.print(NEXT.format(way_there=escape(way_there)))
+    if shutil.which("detent") is None:
+        out.print(f"The command is {Path(sys.executable).with_name('detent')}: add its folder to your PATH.")
     return 0 if proven else 1
 
 

@@ -13,7 +13,7 @@ from detent.demo.victim import Victim, kill_a_busy_worker
 
 NAME = "DatabaseAway"
 WORDS = '"Retry-After" header'
-MEANING = "what happens when a worker process is killed"
+MEANING = "what happens when a worker is killed"
 
 
 async def tour(folder: Path) -> bool:
@@ -23,7 +23,7 @@ async def tour(folder: Path) -> bool:
     _heading("A project with one source")
     await commands.run("init")
     async with open_async(folder) as db:  # keeps the server running between the commands
-        await commands.run("add", "files", "detent", str(read.folder), *read.options)
+        await commands.run("add", "files", "detent", str(read.folder), *read.options, "--language", "english")
         victim = await _run(commands, db)
         await _search(commands)
         await _look(commands, victim)
