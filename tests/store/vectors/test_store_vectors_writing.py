@@ -86,7 +86,7 @@ async def test_a_vector_too_long_or_too_short_for_half_precision_keeps_its_direc
         (lambda rows: rows * [[1], [1], [np.nan]], "position 2 has numbers that are not finite"),
         (lambda rows: rows * [[1], [np.inf], [1]], "position 1 has numbers that are not finite"),
         (lambda rows: rows[:, :15], "16 dimensions are needed, one per row, but the array has the shape 3 by 15"),
-        (lambda rows: rows[0], "the array is 16"),
+        (lambda rows: rows[0], "the array has the shape 16"),
         (lambda rows: rows[:2], "3 texts and 2 vectors"),
     ],
 )
