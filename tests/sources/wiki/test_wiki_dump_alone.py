@@ -170,7 +170,7 @@ def test_where_files_cannot_be_locked_all_is_made_nevertheless(
 def test_a_lock_that_cannot_be_written_is_told_as_a_cache_that_cannot(tmp_path: Path, cache: Path) -> None:
     path = dumps.write(tmp_path, PAGES, "xml")
     (cache / f"{artifacts.name('pages.npy', path)}.lock").mkdir(parents=True)
-    with pytest.raises(CacheUnwritable, match=r"cannot be written to .*cache: Is a directory\. Make room there"):
+    with pytest.raises(CacheUnwritable, match=r"cannot be written to .*cache: Is a directory\. Free some space there"):
         Dump(path, cache).find(["Owl 7"])
 
 

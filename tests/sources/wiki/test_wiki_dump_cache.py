@@ -85,7 +85,7 @@ def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, not a folder")
     path = dumps.write(tmp_path, PAGES)
-    with pytest.raises(CacheUnwritable, match=r"cannot be written to .*blocked/cache: .*Make room there"):
+    with pytest.raises(CacheUnwritable, match=r"cannot be written to .*blocked/cache: .*Free some space there"):
         Dump(path, blocked / "cache").find(["Owl 7"])
 
 

@@ -143,7 +143,7 @@ async def test_a_last_page_that_is_full_promises_no_other(wiki: Store) -> None:
 
 async def test_a_mark_that_is_none_is_refused(wiki: Store) -> None:
     for after in ("", "x", "[]", "{}", '{"kind": "1"}', "null", '{"kind": 1, "key": null}'):
-        with pytest.raises(UnknownName, match="no mark of a page"):
+        with pytest.raises(UnknownName, match="not a page cursor"):
             await wiki.list(after=after)
 
 
