@@ -7,8 +7,7 @@ from typing import Any
 import httpx
 from lxml import etree, html
 
-from detent import Child, Done, Failed, Handler, Item, NewItem, Node, Option, Source, SourceType, Trouble
-from detent.lifecycle import ARTICLE, PASSAGE
+from detent import Done, Failed, Handler, Item, NewItem, Node, Option, Source, SourceType, Trouble
 
 Entries = dict[str, dict[str, str]]
 
@@ -22,7 +21,7 @@ def make(name: str, settings: Mapping[str, Any]) -> Source:
         entries = fetch(settings)
         return [loaded(item.key, entries.get(item.key)) for item in items]
 
-    return Source(name, {"Entry": ARTICLE, "Text": PASSAGE}, [Handler("claimed", load, batch=True)], discover)
+    return Source(name, {"Entry": "simple"}, [Handler("working", load, batch=True)], discover)
 
 
 def fetch(settings: Mapping[str, Any]) -> Entries:
@@ -40,7 +39,7 @@ def loaded(key: str, entry: dict[str, str] | None) -> Done | Failed:
         return Failed("The feed no longer has this entry.", Trouble.NOT_FOUND)
     title, link = entry.get("title", key), entry.get("link", "")
     text = html.fromstring(f"<div>{entry.get('description', '')}</div>").text_content()
-    return Done(Node(title, "", {"url": link}), children=[Child("Text", f"{key}#text", Node(title, text))])
+    return Done(Node(title, text, {"url": link}))
 
 
 RSS = SourceType(
