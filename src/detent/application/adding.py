@@ -11,28 +11,11 @@ from detent.errors import InvalidConfiguration, InvalidSetting, UnknownName
 from detent.knowledge.value import Value
 from detent.plugins import PluginBroken
 from detent.services.keyring import Keyring, scrubbed
-from detent.sources import options, types
-from detent.sources.options import Option
-from detent.sources.types import SourceType
-from detent.sources.types import find as find_type
-from detent.sources.types import names as type_names
 
 if TYPE_CHECKING:
-    from detent.sources.options import Settings
-    from detent.sources.types import Adding, Ask, Notify, Prepared
+    from detent.sources.options import Option, Settings
+    from detent.sources.types import Adding, Ask, Notify, Prepared, SourceType
     from detent.store.ledger.sources import Configured
-
-__all__ = [
-    "AddVerbs",
-    "AddedSource",
-    "ListedType",
-    "Option",
-    "SourceType",
-    "find_type",
-    "list_types",
-    "shown_settings",
-    "type_names",
-]
 
 _MASK = "***"
 
@@ -59,6 +42,8 @@ class ListedType(Value):
     broken: str | None = None
 
     def as_data(self) -> dict[str, Any]:
+        from detent.sources.options import kept
+
         return {
             "name": self.name,
             "summary": self.summary,
@@ -67,7 +52,7 @@ class ListedType(Value):
                     "name": each.name,
                     "help": each.help,
                     "type": each.type.__name__.lower(),
-                    "default": options.kept(each.default),
+                    "default": kept(each.default),
                     "required": each.required,
                     "repeatable": each.repeatable,
                     "secret": each.secret,
@@ -113,12 +98,13 @@ class AddVerbs(Verbs):
         self, name: str, found: SourceType, given: Settings, tell: Notify | None, ask: Ask | None, *, changing: bool
     ) -> AddedSource:
         from detent.services import pace
+        from detent.sources.options import refuse_passwords
         from detent.store.ledger.sources import Configured
 
         adding = await self._adding(name, found, given, tell, ask, changing=changing)
         pace.keep(self.store.pacing)
         prepared = await found.prepared(adding)
-        options.refuse_passwords(found.name, prepared.change(adding.known))
+        refuse_passwords(found.name, prepared.change(adding.known))
         self._keyring.keep(name, prepared.secrets)
         written = await self.store.sources.reconfigure(name, found.name, prepared.change)
         await self._tell_workers(name, found.name, written)
@@ -133,6 +119,9 @@ class AddVerbs(Verbs):
         self, name: str, found: SourceType, given: Settings, tell: Notify | None, ask: Ask | None, *, changing: bool
     ) -> Adding:
         """What is said of a source, checked, and what is known of it. Raises an error where something is missing."""
+        from detent.sources import options
+        from detent.sources.types import Adding
+
         checked = options.checked(found.name, found.options, given)
         kept = {each.name: each.settings for each in await self.store.sources.configured() if each.type == found.name}
         missing = [each.flag for each in found.options if each.required and each.name not in checked]
@@ -140,7 +129,7 @@ class AddVerbs(Verbs):
             raise InvalidSetting(f"A source of the type {found.name!r} needs {', '.join(missing)}.")
         if (language := checked.get("language")) is not None:
             await self.store.sources.require_language(language)
-        return types.Adding(
+        return Adding(
             name,
             checked,
             kept.get(name),
@@ -161,10 +150,11 @@ class AddVerbs(Verbs):
 
     async def _tell_workers(self, name: str, type_: str, settings: Settings) -> None:
         """Declare the source anew, so that workers heed its bounds. Where nobody has worked on it, a run does so."""
+        from detent.sources.types import make
         from detent.worker.duty import declare
 
         if any(kind.source == name for kind in await self.store.kinds.select()):
-            await declare(self.store, [types.make(name, type_, settings, self._keyring)])
+            await declare(self.store, [make(name, type_, settings, self._keyring)])
 
     async def _told(self, name: str, prepared: Prepared, written: Settings) -> str:
         if prepared.told is None:
@@ -179,12 +169,28 @@ class AddVerbs(Verbs):
 
 def shown_settings(source: Configured, keyring: Keyring) -> dict[str, Any]:
     """The settings of a source as they may be shown, with `***` for each secret that is set, as far as can be told."""
+    from detent.sources import options
+
     try:
         asked = find_type(source.type).secrets
         secrets = list(keyring.read(source.name, asked)) if asked else []
     except (UnknownName, InvalidConfiguration, PluginBroken):
         secrets = []
     return {**options.shown(source.settings), **dict.fromkeys(secrets, _MASK)}
+
+
+def find_type(name: str) -> SourceType:
+    """The registered type of sources of this name."""
+    from detent.sources.types import find
+
+    return find(name)
+
+
+def type_names() -> list[str]:
+    """The names of the registered types of sources."""
+    from detent.sources.types import names
+
+    return list(names())
 
 
 def list_types() -> list[ListedType]:

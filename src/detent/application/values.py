@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from detent.application.status import ErrorGroup, SourceStatus, Status
     from detent.application.steering import Found
     from detent.search import Answer, Hit, Suggestion
+    from detent.sources.options import Option
+    from detent.sources.types import SourceType
     from detent.store import Entry, Holder, Kind, Listed, Page, Receipt, Settled, Story, Tally
     from detent.store.exchange import Digest, Loaded
     from detent.store.graph import Content, Direction, Edge, GraphPath, NamedNode, Neighbour, Neighbours, Subgraph
@@ -39,6 +41,8 @@ _HOMES = (
     "detent.application.standing",
     "detent.application.status",
     "detent.application.steering",
+    "detent.sources.options",
+    "detent.sources.types",
     "detent.store",
     "detent.store.exchange",
     "detent.store.graph",
@@ -82,6 +86,7 @@ __all__ = [
     "NamedNode",
     "Neighbour",
     "Neighbours",
+    "Option",
     "Page",
     "Problem",
     "Progress",
@@ -98,6 +103,7 @@ __all__ = [
     "ShownState",
     "SourceLabel",
     "SourceStatus",
+    "SourceType",
     "StaleClaim",
     "StateShare",
     "StateStatus",

@@ -14,8 +14,8 @@ from detent.cli.options import Command, Group, session_of
 from detent.errors import UnknownName
 
 if TYPE_CHECKING:
-    from detent.application.adding import Option, SourceType
     from detent.application.connecting import Connected
+    from detent.application.values import Option, SourceType
     from detent.cli.session import Session
     from detent.plugins import PluginBroken
 
