@@ -61,7 +61,7 @@ def test_verbs_of_a_closed_database_say_that_it_is_closed(database: str) -> None
     with detent.open(database=database) as db:
         pass
     for verb in (db.count_by_state, db.run, lambda: db.find("a")):
-        with pytest.raises(Closed, match=r"^This database was closed\."):
+        with pytest.raises(Closed, match=r"^This database is closed\."):
             verb()
     db.close()
 
