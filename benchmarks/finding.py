@@ -157,7 +157,7 @@ def _batch(world: passages.World, first: int, count: int) -> Batch:
 async def _load(store: Store, model: Model, batch: Batch) -> None:
     with_vectors = writer(store, model, batch.hashes, batch.vectors, batch.first)
     async with store.database.connection() as connection:
-        await load(connection, batch.lines, each_step=with_vectors)
+        await load(connection, batch.lines, each_chunk=with_vectors)
 
 
 def writer(

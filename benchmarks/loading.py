@@ -83,7 +83,7 @@ async def _ours(conninfo: str, texts: Sequence[str], hashes: Sequence[Any], vect
         with_vectors = finding.writer(store, model, hashes, vectors)
         async with store.database.connection() as connection:
             began = time.perf_counter()
-            await load(connection, lines, each_step=with_vectors)
+            await load(connection, lines, each_chunk=with_vectors)
             return len(texts) / (time.perf_counter() - began)
 
 

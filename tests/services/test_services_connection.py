@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.services.server import Reply, Service
 
 from detent.lifecycle import Trouble
-from detent.services.connection import Connection, Question
+from detent.services.connection import Connection, Request
 from detent.services.failure import ServiceFailed, refused, said
 from detent.services.secrets import Credential
 from detent.worker.outcomes import outcome_of
@@ -218,7 +218,7 @@ async def test_an_answer_of_another_shape_than_is_read_is_a_failure_for_which_th
 async def test_what_is_read_of_a_reply_may_be_anything(service: Service) -> None:
     service.replies.append(Reply(200, b"a,b\n1,2\n"))
     async with Connection(service.address, "Tester") as connection:
-        rows = await connection.ask(Question("rows.csv"), lambda reply: reply.body.decode().splitlines())
+        rows = await connection.ask(Request("rows.csv"), lambda reply: reply.body.decode().splitlines())
     assert rows == ["a,b", "1,2"]
 
 

@@ -98,7 +98,7 @@ async def migrate_flags(
     if len(known) < len(survey.lines):
         async with store.database.connection() as connection:
             lines = _translate(file, survey, known, migrated.states)
-            loaded = await load(connection, lines, each_step=_leave_states, tell=tell)
+            loaded = await load(connection, lines, each_chunk=_leave_states, tell=tell)
         migrated.references = loaded.references
         await store.kinds.refresh()
         await store.notices.hint()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from detent.knowledge import Item, Outcome, Step
     from detent.lifecycle import Lifecycle, RetryPolicy
     from detent.store import Kind, Receipt, Store
-    from detent.store.ledger.steering import Progress, Remark
+    from detent.store.ledger.steering import ItemRecord, Remark
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class AsyncSteering:
         """The time when the owner of each lease was last heard of; leases that are lost are left out."""
         return await self._store.steering.heard(tokens)
 
-    async def progress(self, ids: Sequence[int]) -> dict[int, Progress]:
+    async def progress(self, ids: Sequence[int]) -> dict[int, ItemRecord]:
         """The failed attempts, embeddings and times of arrival of items."""
         return await self._store.steering.progress(ids)
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from detent.store.exchange.load import TellOf
     from detent.store.graph import Content, Direction, GraphPath, NamedNode, Neighbours, Subgraph
     from detent.store.ledger.pacing import Held
-    from detent.store.ledger.steering import Progress, Remark
+    from detent.store.ledger.steering import ItemRecord, Remark
 
 
 class Graph:
@@ -243,7 +243,7 @@ class Steering:
         """The time when the owner of each lease was last heard of; leases that are lost are left out."""
         return self.wait(self.asynchronous.heard(tokens))
 
-    def progress(self, ids: Sequence[int]) -> dict[int, Progress]:
+    def progress(self, ids: Sequence[int]) -> dict[int, ItemRecord]:
         """The failed attempts, embeddings and times of arrival of items."""
         return self.wait(self.asynchronous.progress(ids))
 

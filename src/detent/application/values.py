@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from detent.store.graph import Content, Direction, Edge, GraphPath, NamedNode, Neighbour, Neighbours, Subgraph
     from detent.store.ledger.listing import Text
     from detent.store.ledger.pacing import Held
-    from detent.store.ledger.steering import Progress, Remark
+    from detent.store.ledger.steering import ItemRecord, Remark
     from detent.store.vectors.models import Model
     from detent.worker.recruit import Recruit
 
@@ -72,6 +72,7 @@ __all__ = [
     "Held",
     "Hit",
     "Holder",
+    "ItemRecord",
     "Kind",
     "LabelStatus",
     "Left",
@@ -89,7 +90,6 @@ __all__ = [
     "Option",
     "Page",
     "Problem",
-    "Progress",
     "Pruned",
     "Receipt",
     "Recruit",

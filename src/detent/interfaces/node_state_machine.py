@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from detent.application import Detent
 from detent.application.steering import Found, owner_name, require_name
-from detent.application.values import Kind, Listed, Progress, Remark, Settled
+from detent.application.values import ItemRecord, Kind, Listed, Remark, Settled
 from detent.errors import DetentError
 from detent.interfaces.node_state import NodeStateInfo, Transition, TransitionOptions, event_between
 from detent.knowledge import Embedding, Item, NewItem
@@ -358,7 +358,7 @@ def _remark(wish: Wish, content_hash: str | None) -> Remark:
     )
 
 
-def _info(node: Listed, progress: Progress) -> NodeStateInfo:
+def _info(node: Listed, progress: ItemRecord) -> NodeStateInfo:
     failed = node.state == _ERROR
     working = node.state in NODE.working
     return NodeStateInfo(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from detent.knowledge.fusion import Fused
 from detent.search.inquiry import Ask, Found, Ranking
 from detent.store import Store
-from detent.store.graph.nodes import Filters
+from detent.store.graph.nodes import EdgeFilters
 from detent.store.graph.walking import Allowance, level
 from detent.store.ledger.filtering import Scope
 
@@ -54,7 +54,7 @@ class Surroundings:
         outermost = list(hops)
         async with self._store.database.transaction() as connection:
             for distance in range(1, DEPTH + 1):
-                steps = level(connection, outermost, direction="both", filters=Filters(), allowance=allowance)
+                steps = level(connection, outermost, direction="both", filters=EdgeFilters(), allowance=allowance)
                 outermost = []
                 async with contextlib.aclosing(steps):
                     async for _, node in steps:

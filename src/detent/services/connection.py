@@ -1,4 +1,4 @@
-"""The way to a service: a question goes over HTTP, and an answer comes back, or an error that says why not."""
+"""The way to a service: a request goes over HTTP, and an answer comes back, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Hold = Callable[[ServiceFailed, int], Awaitable[None]]
 """Leaves a host alone for as long as a failure calls for, the last of so many in a row."""
 
 Repeat = Callable[[ServiceFailed, int], Awaitable[bool]]
-"""Says whether a question is asked again that has failed so many times."""
+"""Says whether a request is asked again that has failed so many times."""
 
 LARGEST_ANSWER = 200_000_000
 """Bytes of an answer that are read. A wiki's own limit is 8 MB, unless someone raised it."""
@@ -51,7 +51,7 @@ _gates: dict[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = {}
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """A request: a path below the service's address, or a whole address at the same host, as in a link to the next
     page; parameters in the address; and a form or a value in JSON, which is posted. `follows`: redirects within the
     host are followed."""
@@ -81,7 +81,7 @@ class Connection:
     """A service at an address, which is asked at its own pace and not by too many at once.
 
     `turn` is waited for before each request, `hold` is told of each failure before anybody else may ask, and `again`
-    says whether a question that failed is repeated; without it, none is. A password in the address and the credential
+    says whether a request that failed is repeated; without it, none is. A password in the address and the credential
     are sent along, and stand in no error and no log. A subclass names its own `error`.
     """
 
@@ -137,28 +137,28 @@ class Connection:
 
     async def get(self, path: str = "", parameters: Mapping[str, str | int | Sequence[str]] | None = None) -> Any:
         """The value that the service sends in JSON."""
-        return await self._whole(Question(path, parameters or {}, headers=_JSON), self.read_json)
+        return await self._whole(Request(path, parameters or {}, headers=_JSON), self.read_json)
 
     async def post(self, path: str, value: Any) -> Any:
         """The value that the service sends in JSON to one that is posted to it in JSON."""
-        return await self._whole(Question(path, value=value, headers=_JSON), self.read_json)
+        return await self._whole(Request(path, value=value, headers=_JSON), self.read_json)
 
     async def fetch(self, path: str, *, accept: str = "*/*") -> bytes:
         """The bytes that are there, also where the service has moved them within its host."""
-        return await self._whole(Question(path, headers={"Accept": accept}, follows=True), lambda reply: reply.body)
+        return await self._whole(Request(path, headers={"Accept": accept}, follows=True), lambda reply: reply.body)
 
-    async def _whole(self, question: Question, read: Callable[[Reply], T]) -> T:
-        answer = await self.ask(question, read)
+    async def _whole(self, request: Request, read: Callable[[Reply], T]) -> T:
+        answer = await self.ask(request, read)
         self.failed_in_a_row = 0
         return answer
 
-    async def ask(self, question: Question, read: Callable[[Reply], T]) -> T:
-        """The answer to a question as `read` makes it of the reply. If it raises, the service is left alone, and the
-        question repeated where that is worth it."""
+    async def ask(self, request: Request, read: Callable[[Reply], T]) -> T:
+        """The answer to a request as `read` makes it of the reply. If it raises, the service is left alone, and the
+        request repeated where that is worth it."""
         failed = 0
         while True:
             try:
-                return await self._asked(question, read)
+                return await self._asked(request, read)
             except ServiceFailed as error:
                 failed += 1
                 if self._again is None or not await self._again(error, failed):
@@ -220,27 +220,27 @@ class Connection:
         """The failure that another status than that of success means."""
         return refused(self.error, self.address, reply.status, reply.headers, reply.body)
 
-    async def _asked(self, question: Question, read: Callable[[Reply], T]) -> T:
-        """The answer to a question that is asked once, when no more than one other is under way. Nobody else is let go
+    async def _asked(self, request: Request, read: Callable[[Reply], T]) -> T:
+        """The answer to a request that is asked once, when no more than one other is under way. Nobody else is let go
         before a failure is told."""
         async with _gate(self.host):
             try:
-                return await self._answered(question, read)
+                return await self._answered(request, read)
             except ServiceFailed as error:
                 error.hide(self._secrets)
                 await self.leave_alone(error)
                 raise
 
-    async def _answered(self, question: Question, read: Callable[[Reply], T]) -> T:
-        url = self._url_of(question)
+    async def _answered(self, request: Request, read: Callable[[Reply], T]) -> T:
+        url = self._url_of(request)
         async with self._sending() as client:
-            reply = await self._exchange(client, question, url)
+            reply = await self._exchange(client, request, url)
             for _ in range(_MOST_REDIRECTS):
-                leads = self._leads(question, url, reply)
+                leads = self._leads(request, url, reply)
                 if leads is None:
                     break
                 url = leads
-                reply = await self._exchange(client, question, url)
+                reply = await self._exchange(client, request, url)
             if reply.status != httpx.codes.OK:
                 raise self._no_success(reply)
             try:
@@ -251,21 +251,21 @@ class Connection:
                     self._client = self._new()
                 raise
 
-    def _url_of(self, question: Question) -> httpx.URL:
-        """The whole address of a question, which is at the service's host: nobody else is sent a credential."""
+    def _url_of(self, request: Request) -> httpx.URL:
+        """The whole address of a request, which is at the service's host: nobody else is sent a credential."""
         url = self._url
-        if "://" in question.path:
-            linked = read_address(question.path, error=self.error)
+        if "://" in request.path:
+            linked = read_address(request.path, error=self.error)
             if (linked.host, linked.port) != (url.host, url.port):
                 raise self.failure(f"points to another host, {linked.host}, which is not asked", Trouble.REJECTED)
             url = url.copy_with(raw_path=linked.raw_path)
-        elif question.path:
-            path, _, query = question.path.partition("?")
+        elif request.path:
+            path, _, query = request.path.partition("?")
             whole = f"{url.path.rstrip('/')}/{path.lstrip('/')}"
             url = url.copy_with(path=whole, query=query.encode() or url.query or None)
-        return url.copy_merge_params(dict(question.parameters)) if question.parameters else url
+        return url.copy_merge_params(dict(request.parameters)) if request.parameters else url
 
-    def _leads(self, question: Question, url: httpx.URL, reply: Reply) -> httpx.URL | None:
+    def _leads(self, request: Request, url: httpx.URL, reply: Reply) -> httpx.URL | None:
         """The address to which a redirect leads that is followed: to the same over https, and from then on all is asked
         so; or within the host, where that is wanted."""
         if not httpx.codes.is_redirect(reply.status):
@@ -278,7 +278,7 @@ class Connection:
             self._url, self._secured = self._url.copy_with(scheme="https", port=target.port), True
             return url.copy_with(scheme="https", port=target.port)
         within = (target.scheme, target.host, target.port) == (url.scheme, url.host, url.port)
-        return target.copy_with(fragment=None) if question.follows and within else None
+        return target.copy_with(fragment=None) if request.follows and within else None
 
     def _new(self) -> httpx.AsyncClient:
         limits = httpx.Limits(max_connections=MOST_AT_ONCE, keepalive_expiry=30)
@@ -299,25 +299,23 @@ class Connection:
                 del self._users[client]
                 await client.aclose()
 
-    async def _exchange(self, client: httpx.AsyncClient, question: Question, url: httpx.URL) -> Reply:
-        """Send a question and read what comes back, when it is our turn."""
+    async def _exchange(self, client: httpx.AsyncClient, request: Request, url: httpx.URL) -> Reply:
+        """Send a request and read what comes back, when it is our turn."""
         if self._turn is not None and (wait := await self._turn(self.host)) is not None:
             raise left_alone(self.error, self.address, wait)
         try:
             async with asyncio.timeout(self._timeout_seconds * _PATIENCE):
-                return await self._receive(client, question, url)
+                return await self._receive(client, request, url)
         except httpx.HTTPError as error:
             raise self._unanswered(error) from None
         except TimeoutError:
             slow = f"did not end its answer within {self._timeout_seconds * _PATIENCE:g} seconds"
             raise self.failure(slow, Trouble.TIMEOUT) from None
 
-    async def _receive(self, client: httpx.AsyncClient, question: Question, url: httpx.URL) -> Reply:
+    async def _receive(self, client: httpx.AsyncClient, request: Request, url: httpx.URL) -> Reply:
         body = bytearray()
-        request = client.build_request(
-            question.method, url, data=question.form, json=question.value, headers=question.headers
-        )
-        response = await client.send(request, stream=True)
+        sent = client.build_request(request.method, url, data=request.form, json=request.value, headers=request.headers)
+        response = await client.send(sent, stream=True)
         try:
             success = response.status_code == httpx.codes.OK
             async for piece in response.aiter_bytes():

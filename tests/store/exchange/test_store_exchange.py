@@ -29,7 +29,7 @@ Query = Callable[..., list[Any]]
 Record = dict[str, Any]
 
 HEADER: Record = {"format": "detent", "version": 1}
-STEPS = "detent.store.exchange.records.steps.__defaults__"
+CHUNKS = "detent.store.exchange.records.chunks.__defaults__"
 
 
 def kinds(*names: str, lifecycle: Lifecycle = NODE) -> list[Record]:
@@ -183,7 +183,7 @@ async def test_parents_may_come_after_their_children(store: Store, monkeypatch: 
     child = item("child")
     child["node"] |= {"parent": named("parent"), "edge": "CONTAINS", "position": 0}
     text = lines(*kinds("docs/File"), child, item("between"), item("parent"))
-    monkeypatch.setattr(STEPS, (1, 10**9))
+    monkeypatch.setattr(CHUNKS, (1, 10**9))
     await loaded(store, text)
     assert (await taken(store)).edges == 1
     with pytest.raises(LineRefused, match=r"^Line 4 cannot .* its parent docs/File/nobody is neither"):
@@ -195,7 +195,7 @@ async def test_parents_may_come_after_their_children(store: Store, monkeypatch: 
     ("line", "reason"),
     [
         (b"{", "Expecting property name"),
-        (b"[1]", "no JSON object"),
+        (b"[1]", "not a JSON object"),
         (b"{}", "lacks 'record'"),
         (b'{"record": "edge"}', "no record 'edge'"),
         (b'{"record": "item", "source": "docs", "label": "File", "state": "ready"}', "lacks 'key'"),
@@ -256,7 +256,7 @@ async def test_an_empty_file_is_refused(store: Store) -> None:
 async def test_steps_that_were_read_in_stay_when_a_later_one_fails(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(STEPS, (2, 10**9))
+    monkeypatch.setattr(CHUNKS, (2, 10**9))
     good = [*kinds("docs/File"), *[item(str(number)) for number in range(10)]]
     told: list[tuple[int, int | None]] = []
     with pytest.raises(LineRefused, match=r"^Line 9 "):
@@ -279,7 +279,7 @@ async def test_two_who_read_in_the_same_at_once_do_not_harm_each_other(store: St
 async def test_shared_nodes_are_not_swept_before_what_refers_to_them_is_there(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(STEPS, (1, 10**9))
+    monkeypatch.setattr(CHUNKS, (1, 10**9))
     shared = item("shared")
     shared["node"]["shared"] = True
     sweeps: list[asyncio.Task[int]] = []
@@ -289,7 +289,7 @@ async def test_shared_nodes_are_not_swept_before_what_refers_to_them_is_there(
 
     link = {"type": "NAMES", **named("shared")}
     text = lines(*kinds("docs/File"), shared, item("a"), item("b", references=[link]))
-    await loaded(store, text, each_step=sweep)
+    await loaded(store, text, each_chunk=sweep)
     assert await asyncio.gather(*sweeps) == [0, 0, 0]
     assert (await taken(store)).nodes == 3
 
@@ -303,7 +303,7 @@ async def test_each_step_can_be_given_more(store: Store) -> None:
             assert rows[0].text_id == each.text_id
             seen.append((each.record["key"], each.text_id))
 
-    await loaded(store, lines(*kinds("docs/File"), item("a"), item("b")), each_step=more)
+    await loaded(store, lines(*kinds("docs/File"), item("a"), item("b")), each_chunk=more)
     assert sorted(key for key, _ in seen) == ["a", "b"]
 
 

@@ -72,7 +72,7 @@ async def test_who_writes_embeddings_with_each_step_finds_items_where_the_file_s
         await note_embeddings(connection, [(line.id, Embedding("somebody", "else")) for line in lines])
 
     for _ in range(2):
-        await loaded(store, file(item("a"), item("b")), each_step=embed)
+        await loaded(store, file(item("a"), item("b")), each_chunk=embed)
         assert states(query) == {"a": "ready", "b": "ready"}
         assert await store.tallies.check() == []
     await loaded(store, file(item("a"), item("b", text="Something else.")))

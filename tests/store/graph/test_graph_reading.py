@@ -19,7 +19,7 @@ from detent.lifecycle import NODE
 from detent.store import Store
 from detent.store.database import connection_options
 from detent.store.graph import Direction, GraphReader, walking
-from detent.store.graph.nodes import Filters
+from detent.store.graph.nodes import EdgeFilters
 from detent.store.statements import SQL
 
 Query = Callable[..., list[Any]]
@@ -234,7 +234,7 @@ async def test_a_search_that_looks_at_too_much_says_so(wiki: Store, hub: dict[st
     query("INSERT INTO reference SELECT id, 0, 'LINKS_TO', kind_id, 'c', '{}' FROM item WHERE key LIKE 'child 000%'")
     async with wiki.database.connection() as connection, connection.transaction():
         for most, length in ((500, 0), (100_000, 3)):
-            search = walking.PathSearch(hub["hub"], hub["c"], "out", Filters(["CONTAINS", "LINKS_TO"]), most=most)
+            search = walking.PathSearch(hub["hub"], hub["c"], "out", EdgeFilters(["CONTAINS", "LINKS_TO"]), most=most)
             assert len(await search.run(connection, 10)) == length
             assert search.complete == bool(length)
 

@@ -1,6 +1,6 @@
 """The graph as a whole: its digest, export and import.
 
-Export and digest read the whole database at one moment, a row at a time. Import writes it in steps, each a
+Export and digest read the whole database at one moment, a row at a time. Import writes it in chunks, each a
 transaction of its own, and may be repeated: existing items are replaced by the same data.
 """
 

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from detent.errors import LineRefused, SourceConflict
 from detent.lifecycle import Event, Lifecycle
 from detent.store.database import Connection, fetch
-from detent.store.exchange.records import KindLine, Step
+from detent.store.exchange.records import Chunk, KindLine
 from detent.store.ledger.kinds import LOCK, hold_kinds, refuse_removed
 from detent.store.ledger.sources import IMPORTED
 from detent.store.vectors.embeddings import STAGE, embedded_states
@@ -74,20 +74,20 @@ class Targets:
             return False
         return any(each.id == kind and state in each.lifecycle.waiting for each in self._by_name.values())
 
-    async def declare(self, connection: Connection, step: Step) -> None:
-        """Create the kinds that a step declares, and read the existing ones. Removed sources of which the step has
+    async def declare(self, connection: Connection, chunk: Chunk) -> None:
+        """Create the kinds that a chunk declares, and read the existing ones. Removed sources of which the chunk has
         items come back."""
-        self._lifecycles.update(step.lifecycles)
-        sources = sorted({line.name.source for line in step.items} | {line.source for line in step.aliases})
+        self._lifecycles.update(chunk.lifecycles)
+        sources = sorted({line.name.source for line in chunk.items} | {line.source for line in chunk.aliases})
         removed = await fetch(connection, "removed_sources", {"names": sources})
-        if self._by_name and not step.kinds and not removed:
+        if self._by_name and not chunk.kinds and not removed:
             return
         async with connection.transaction():
             await fetch(connection, "lock_lifecycles", {"lock": LOCK})
             for source in removed:
                 await _declare_source(connection, source.name)
             await self._read(connection)
-            for kind in step.kinds:
+            for kind in chunk.kinds:
                 if (kind.source, kind.label) not in self._by_name:
                     await self._make(connection, kind)
             await self._read(connection)

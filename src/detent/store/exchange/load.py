@@ -1,4 +1,4 @@
-"""Import of an exported file: in steps, each a transaction of its own.
+"""Import of an exported file: in chunks, each a transaction of its own.
 
 It writes with COPY into the tables themselves, numbers included: nothing is written twice, and PostgreSQL stores
 such rows in pages instead of one by one. An existing item is locked first, as by anybody who moves items, and its
@@ -19,7 +19,7 @@ from detent.errors import DetentError, LineRefused
 from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
 from detent.store.exchange.declaring import Targets
-from detent.store.exchange.records import AliasLine, ItemLine, Name, Step, steps
+from detent.store.exchange.records import AliasLine, Chunk, ItemLine, Name, chunks
 from detent.store.exchange.writing import number_items, write_items
 from detent.store.graph.aliases import Claim, write_claims
 from detent.store.ledger.family import ChangedHands, asked_by_name
@@ -28,10 +28,10 @@ from detent.store.ledger.removal import MENTIONS_LOCK
 T = TypeVar("T")
 
 _TRIES = 50
-"""Attempts per step whose items others move or add at the same moment."""
+"""Attempts per chunk whose items others move or add at the same moment."""
 
-EachStep = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
-"""Writes further data with the items of each step, in its transaction, such as their embeddings. With it, items
+EachChunk = Callable[[Connection, Sequence[ItemLine]], Awaitable[None]]
+"""Writes further data with the items of each chunk, in its transaction, such as their embeddings. With it, items
 keep the state in the file; without it, items that lack an embedding wait for one."""
 
 TellOf = Callable[[int, int | None], None]
@@ -60,18 +60,18 @@ async def load(
     connection: Connection,
     lines: Iterable[bytes | str],
     *,
-    each_step: EachStep | None = None,
+    each_chunk: EachChunk | None = None,
     tell: TellOf | None = None,
 ) -> Loaded:
     """Import the lines of a file written by `Dump.lines`. The connection is in autocommit, outside a transaction.
 
-    While PostgreSQL writes a step, a thread reads and checks the next one. Nodes without references to them are
-    not swept meanwhile, because the references may be in a later step.
+    While PostgreSQL writes a chunk, a thread reads and checks the next one. Nodes without references to them are
+    not swept meanwhile, because the references may be in a later chunk.
     """
-    loader = _Loader(connection, each_step)
+    loader = _Loader(connection, each_chunk)
     await fetch(connection, "keep_mentions", {"lock": MENTIONS_LOCK})
     try:
-        await _load_steps(loader, steps(lines), tell)
+        await _load_chunks(loader, chunks(lines), tell)
         await loader.place_orphans()
     finally:
         if not connection.closed:
@@ -79,39 +79,39 @@ async def load(
     return loader.loaded
 
 
-async def _load_steps(loader: _Loader, ahead: Iterator[Step], tell: TellOf | None) -> None:
+async def _load_chunks(loader: _Loader, ahead: Iterator[Chunk], tell: TellOf | None) -> None:
     expected: int | None = None
-    step = await asyncio.to_thread(next, ahead, None)
-    while step is not None:
+    chunk = await asyncio.to_thread(next, ahead, None)
+    while chunk is not None:
         following = asyncio.create_task(asyncio.to_thread(next, ahead, None))
         try:
-            await loader.load(step)
+            await loader.load(chunk)
         finally:
             await asyncio.wait([following])
-        expected = expected if step.expected is None else step.expected
+        expected = expected if chunk.expected is None else chunk.expected
         if tell is not None:
             tell(loader.loaded.items, expected)
-        step = await following
+        chunk = await following
 
 
 class _Loader:
-    def __init__(self, connection: Connection, each_step: EachStep | None) -> None:
+    def __init__(self, connection: Connection, each_chunk: EachChunk | None) -> None:
         self.loaded = Loaded()
         self._connection = connection
-        self._each_step = each_step
+        self._each_chunk = each_chunk
         self._targets = Targets()
         self._orphans: list[_Orphan] = []
 
-    async def load(self, step: Step) -> None:
-        await self._targets.declare(self._connection, step)
-        if step.items:
-            self._orphans += await self._insistently(lambda: self._items(step.items))
-            self.loaded.items += len(step.items)
-            self.loaded.nodes += sum(line.content is not None for line in step.items)
-            self.loaded.references += sum(len(line.links) for line in step.items)
-        if step.aliases:
-            await self._insistently(lambda: self._aliases(step.aliases))
-            self.loaded.aliases += len(step.aliases)
+    async def load(self, chunk: Chunk) -> None:
+        await self._targets.declare(self._connection, chunk)
+        if chunk.items:
+            self._orphans += await self._insistently(lambda: self._items(chunk.items))
+            self.loaded.items += len(chunk.items)
+            self.loaded.nodes += sum(line.content is not None for line in chunk.items)
+            self.loaded.references += sum(len(line.links) for line in chunk.items)
+        if chunk.aliases:
+            await self._insistently(lambda: self._aliases(chunk.aliases))
+            self.loaded.aliases += len(chunk.aliases)
 
     async def place_orphans(self) -> None:
         """Attach nodes to parents that came after them."""
@@ -139,12 +139,12 @@ class _Loader:
         raise DetentError("Others keep moving the imported items. Stop the workers, and import again.")
 
     async def _items(self, lines: Sequence[ItemLine]) -> list[_Orphan]:
-        """Write the items of a step; of items with the same name, the last. Return those whose parents are missing."""
+        """Write the items of a chunk; of items with the same name, the last. Return those whose parents are missing."""
         named = {line.name: line for line in lines}
         for line in named.values():
             target = self._targets.get(line.name.source, line.name.label, line.line)
             line.kind_id, line.embedded = target.id, target.resting(line.record["state"])
-            to_embed = line.content is not None and self._each_step is None
+            to_embed = line.content is not None and self._each_chunk is None
             line.state = target.unembedded(line.embedded) if to_embed else line.embedded
             line.id = line.text_id = 0
         chosen = sorted(named.values(), key=_order)  # so that concurrent writers never deadlock
@@ -154,8 +154,8 @@ class _Loader:
         orphans = await self._set_parents(named, chosen)
         await write_items(self._connection, self._targets, chosen, there)
         await self._forget_aliases(chosen, there)
-        if self._each_step is not None:
-            await self._each_step(self._connection, chosen)
+        if self._each_chunk is not None:
+            await self._each_chunk(self._connection, chosen)
         return orphans
 
     async def _set_parents(self, named: dict[Name, ItemLine], lines: Sequence[ItemLine]) -> list[_Orphan]:

@@ -18,8 +18,8 @@ from detent.lifecycle import Lifecycle
 from detent.store.exchange.dump import FORMAT, VERSION
 from detent.store.values import LONGEST_KEY, LONGEST_TEXT, check_key, check_priority, check_properties, check_text
 
-STEP_RECORDS = 2_000
-STEP_BYTES = 16_000_000
+CHUNK_RECORDS = 2_000
+CHUNK_BYTES = 16_000_000
 FAILURE = ("kind", "trouble", "state", "message")
 """Fields of an item's failure."""
 _NULL = "\\N"
@@ -93,7 +93,7 @@ class KindLine(NamedTuple):
 
 
 @dataclass(slots=True)
-class Step:
+class Chunk:
     """Some lines that are imported together."""
 
     lifecycles: dict[str, Lifecycle] = field(default_factory=dict)
@@ -101,28 +101,28 @@ class Step:
     items: list[ItemLine] = field(default_factory=list)
     aliases: list[AliasLine] = field(default_factory=list)
     expected: int | None = None
-    """Number of items that the file announces, if its first line is in this step."""
+    """Number of items that the file announces, if its first line is in this chunk."""
 
 
-def steps(lines: Iterable[bytes | str], records: int = STEP_RECORDS, size: int = STEP_BYTES) -> Iterator[Step]:
-    """Yield the lines of a file, some thousands at a time; each line is checked before any of its step is written."""
-    step, taken, number = Step(), 0, 0
+def chunks(lines: Iterable[bytes | str], records: int = CHUNK_RECORDS, size: int = CHUNK_BYTES) -> Iterator[Chunk]:
+    """Yield the lines of a file, some thousands at a time; each line is checked before any of its chunk is written."""
+    chunk, taken, number = Chunk(), 0, 0
     for number, line in enumerate(lines, start=1):
-        _take(step, number, line)
+        _take(chunk, number, line)
         taken += len(line)
         if not number % _TURN:
             time.sleep(0)  # otherwise the thread that talks to PostgreSQL waits 5 ms for each turn
-        if len(step.items) + len(step.aliases) >= records or taken >= size:
-            yield step
-            step, taken = Step(), 0
+        if len(chunk.items) + len(chunk.aliases) >= records or taken >= size:
+            yield chunk
+            chunk, taken = Chunk(), 0
     if not number:
         raise LineRefused(1, "the file is empty")
-    yield step
+    yield chunk
 
 
-def _take(step: Step, number: int, line: bytes | str) -> None:
+def _take(chunk: Chunk, number: int, line: bytes | str) -> None:
     if number == 1:
-        step.expected = _expected(line)
+        chunk.expected = _expected(line)
         return
     record: Any = None
     try:
@@ -132,7 +132,7 @@ def _take(step: Step, number: int, line: bytes | str) -> None:
             raise ValueError(f"there is no record {record['record']!r}")
         if _needs_checking(line):
             _check(record)
-        take(step, number, record)
+        take(chunk, number, record)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, DetentError) as error:
         raise LineRefused(number, _reason(record, error)) from None
 
@@ -192,31 +192,31 @@ def _expected(line: bytes | str) -> int:
     return items
 
 
-def _lifecycle(step: Step, _: int, record: dict[str, Any]) -> None:
+def _lifecycle(chunk: Chunk, _: int, record: dict[str, Any]) -> None:
     lifecycle = Lifecycle(**record["definition"])
-    step.lifecycles[lifecycle.name] = lifecycle
+    chunk.lifecycles[lifecycle.name] = lifecycle
 
 
-def _kind(step: Step, number: int, record: dict[str, Any]) -> None:
+def _kind(chunk: Chunk, number: int, record: dict[str, Any]) -> None:
     source, label = record["source"], record["label"]
     check_key("the source's name", source)
     check_key("the label", label)
-    step.kinds.append(
+    chunk.kinds.append(
         KindLine(number, source, label, _require_text(record, "lifecycle"), record.get("language") or "simple")
     )
 
 
-def _alias(step: Step, number: int, record: dict[str, Any]) -> None:
+def _alias(chunk: Chunk, number: int, record: dict[str, Any]) -> None:
     check_key("the alias", record["key"])
     check_key("what it leads to", record["to"])
     if record["key"] == record["to"]:
         raise ValueError("it leads to itself")
     said_by = record.get("said_by")
     teller = Name(said_by["source"], said_by["label"], said_by["key"]) if said_by else None
-    step.aliases.append(AliasLine(number, record["source"], record["label"], record["key"], record["to"], teller))
+    chunk.aliases.append(AliasLine(number, record["source"], record["label"], record["key"], record["to"], teller))
 
 
-def _item(step: Step, number: int, record: dict[str, Any]) -> None:
+def _item(chunk: Chunk, number: int, record: dict[str, Any]) -> None:
     node = record.get("node")
     parent = node and node.get("parent")
     name = Name(record["source"], record["label"], record["key"])
@@ -233,7 +233,7 @@ def _item(step: Step, number: int, record: dict[str, Any]) -> None:
         _check_failure(record["failure"])
     if record.get("added_at"):
         record["added_at"] = datetime.fromisoformat(record["added_at"]).astimezone(UTC).isoformat()
-    step.items.append(
+    chunk.items.append(
         ItemLine(
             number,
             name,

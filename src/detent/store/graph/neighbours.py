@@ -14,7 +14,7 @@ from typing import Any, Literal
 from detent.errors import UnknownName
 from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
-from detent.store.graph.nodes import Direction, Filters, NamedNode, named
+from detent.store.graph.nodes import Direction, EdgeFilters, NamedNode, named
 from detent.store.ledger.kinds import Kinds
 
 _LISTS: tuple[tuple[str, Literal["out", "in"]], ...] = (
@@ -51,7 +51,7 @@ async def neighbours(
     node: int,
     *,
     direction: Direction,
-    filters: Filters,
+    filters: EdgeFilters,
     limit: int,
     after: str | None,
 ) -> Neighbours:

@@ -55,7 +55,7 @@ class Content(Value):
 
 
 @dataclass(frozen=True)
-class Filters:
+class EdgeFilters:
     """The edges and nodes that count; None means all. Nodes are filtered by their kinds."""
 
     types: list[str] | None = None
@@ -67,14 +67,14 @@ class Filters:
 
 async def filters(
     kinds: Kinds, types: Iterable[str] | None, labels: Iterable[str] | None, sources: Iterable[str] | None
-) -> Filters:
+) -> EdgeFilters:
     """Return the filters for these names; an unknown source or label is an error."""
     wanted = None if types is None else list(types)
     if labels is None and sources is None:
-        return Filters(wanted)
+        return EdgeFilters(wanted)
     known = await kinds.select()
     chosen = _chosen(known, "label", labels) & _chosen(known, "source", sources)
-    return Filters(wanted, sorted(chosen))
+    return EdgeFilters(wanted, sorted(chosen))
 
 
 def _chosen(known: Sequence[Kind], attribute: str, names: Iterable[str] | None) -> set[int]:

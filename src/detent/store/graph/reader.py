@@ -9,7 +9,7 @@ from detent.errors import InvalidLimit, NoNode, UnknownName
 from detent.store.database import Connection, Database, fetch
 from detent.store.graph import walking
 from detent.store.graph.neighbours import Neighbours, neighbours
-from detent.store.graph.nodes import Content, Direction, Filters, NamedNode, filters, named
+from detent.store.graph.nodes import Content, Direction, EdgeFilters, NamedNode, filters, named
 from detent.store.graph.walking import GraphPath, Subgraph
 from detent.store.ledger.kinds import Kinds
 from detent.store.values import check_key
@@ -126,7 +126,7 @@ class GraphReader:
             ids, whole = await walking.surroundings(
                 connection, node, depth=depth, limit=limit, direction=direction, filters=chosen
             )
-            edges, all_edges = await walking.edges_among(connection, ids, Filters(chosen.types))
+            edges, all_edges = await walking.edges_among(connection, ids, EdgeFilters(chosen.types))
             return Subgraph(await self._named(connection, ids), edges, whole and all_edges)
 
     @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from detent.knowledge.value import Value
 from detent.store.database import Connection, fetch
-from detent.store.graph.nodes import Direction, Edge, Filters, NamedNode
+from detent.store.graph.nodes import Direction, Edge, EdgeFilters, NamedNode
 from detent.store.statements import SQL
 
 MOST_VISITED = 100_000
@@ -65,7 +65,7 @@ async def level(
     ids: Iterable[int],
     *,
     direction: Direction,
-    filters: Filters,
+    filters: EdgeFilters,
     allowance: Allowance,
     goal: int | None = None,
 ) -> AsyncGenerator[tuple[int, int], None]:
@@ -81,7 +81,7 @@ async def level(
 
 
 async def edges_among(
-    connection: Connection, ids: list[int], filters: Filters, limit: int = MOST_EDGES
+    connection: Connection, ids: list[int], filters: EdgeFilters, limit: int = MOST_EDGES
 ) -> tuple[list[Edge], bool]:
     """Return the edges among nodes, in the order of the nodes and of their edges, and True if these are all."""
     rows = await fetch(connection, "edges_among", {"ids": ids, "types": filters.types, "limit": limit + 1})
@@ -90,7 +90,7 @@ async def edges_among(
     return [Edge(row.from_id, row.type, row.to_id, row.properties) for row in ordered], len(rows) <= limit
 
 
-async def edges_along(connection: Connection, ids: list[int], direction: Direction, filters: Filters) -> list[Edge]:
+async def edges_along(connection: Connection, ids: list[int], direction: Direction, filters: EdgeFilters) -> list[Edge]:
     """Return for each step of a path the first edge that makes it, preferably one that leads onward."""
     onward = list(pairwise(ids))
     backward = [(there, here) for here, there in onward]
@@ -139,7 +139,9 @@ class PathSearch:
     which they meet, so the first common node lies on a shortest path.
     """
 
-    def __init__(self, start: int, goal: int, direction: Direction, filters: Filters, most: int = MOST_VISITED) -> None:
+    def __init__(
+        self, start: int, goal: int, direction: Direction, filters: EdgeFilters, most: int = MOST_VISITED
+    ) -> None:
         self._sides = (_Side(start, direction), _Side(goal, _AGAINST[direction]))
         self._filters = filters
         self._most = most
@@ -202,7 +204,7 @@ class PathSearch:
 
 
 async def surroundings(
-    connection: Connection, start: int, *, depth: int, limit: int, direction: Direction, filters: Filters
+    connection: Connection, start: int, *, depth: int, limit: int, direction: Direction, filters: EdgeFilters
 ) -> tuple[list[int], bool]:
     """Return the nodes within `depth` edges of one, nearest first, at most `limit`; and True if these are all."""
     found = {start: None}

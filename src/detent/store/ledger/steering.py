@@ -34,7 +34,7 @@ class Remark(NamedTuple):
     embedding: Embedding | None = None
 
 
-class Progress(NamedTuple):
+class ItemRecord(NamedTuple):
     """Data about an item beside its state. `retried` counts the failed attempts of its earlier rounds."""
 
     retried: int
@@ -196,14 +196,14 @@ class Steering:
             if len(tokens) < _AT_ONCE:
                 return went
 
-    async def progress(self, ids: Sequence[int]) -> dict[int, Progress]:
+    async def progress(self, ids: Sequence[int]) -> dict[int, ItemRecord]:
         """Return the data about these items beside their state."""
         wanted = {"ids": list(ids)}
         arrivals: dict[int, dict[str, datetime]] = {}
         for row in await self._database.fetch("arrivals", wanted):
             arrivals.setdefault(row.item_id, {})[row.state] = row.at
         return {
-            row.id: Progress(
+            row.id: ItemRecord(
                 row.retried, Embedding(row.provider, row.model, row.content_hash), arrivals.get(row.id, {})
             )
             for row in await self._database.fetch("progress", wanted)

@@ -1,4 +1,4 @@
-"""The way to a wiki's API: a question goes out, and an answer comes back, or an error that says why not."""
+"""The way to a wiki's API: a request goes out, and an answer comes back, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 
 from detent.services import address
-from detent.services.connection import Connection, Question, Reply
+from detent.services.connection import Connection, Reply, Request
 from detent.services.failure import ServiceFailed
 from detent.sources.wiki.client.failure import RIGHT_ADDRESS, WikiFailed, failed_answer, refused
 
 LONGEST_ADDRESS = 6_000
-"""Characters of a GET request's address. Servers take 8,000; a longer question is posted."""
+"""Characters of a GET request's address. Servers take 8,000; a longer request is posted."""
 
 
 class WikiConnection(Connection):
@@ -28,13 +28,13 @@ class WikiConnection(Connection):
         """The wiki's answer, which is not an error."""
         return await self.ask(self._question(parameters), self._read)
 
-    def _question(self, parameters: Mapping[str, str]) -> Question:
+    def _question(self, parameters: Mapping[str, str]) -> Request:
         if sum(map(len, parameters.values())) <= LONGEST_ADDRESS:
             url = httpx.URL(self.address).copy_merge_params(dict(parameters))
             if len(str(url)) <= LONGEST_ADDRESS:
-                return Question(parameters=parameters)
+                return Request(parameters=parameters)
         # Without this promise, Wikimedia sends what is posted to the one data centre that may write.
-        return Question(form=parameters, headers={"Promise-Non-Write-API-Action": "true"})
+        return Request(form=parameters, headers={"Promise-Non-Write-API-Action": "true"})
 
     def _read(self, reply: Reply) -> dict[str, Any]:
         answer = self.read_json(reply)
