@@ -156,7 +156,7 @@ async def test_a_result_that_comes_after_the_switch_is_given_back_and_made_by_th
             Gated.gate.set()
             await bench.until(lambda: all_ready(bench, "wait/"))
     reasons = [entry.reason for entry in await bench.history("wait/0")]
-    assert any(reason and "gated/first (4 dimensions) is no longer used" in reason for reason in reasons)
+    assert any(reason and "gated/first (4 dimensions) was retired" in reason for reason in reasons)
     assert {entry.attempt for entry in await bench.history("wait/0")} <= {0, 1}
     assert query("SELECT DISTINCT model FROM embedding") == [("second",)]
     assert await bench.errors() == {}
@@ -310,4 +310,4 @@ async def test_a_handler_of_ones_own_that_keeps_to_a_model_that_is_gone_fails(st
     made = Embedding("p", "old", hash=UUID(int=7), vector=np.ones(4, np.float32))
     [receipt] = await store.settle([(item, Done(embedding=made))])
     assert (receipt.status, receipt.state) == (Settled.REFUSED, "error")
-    assert "p/old (4 dimensions) is no longer used" in str(receipt.reason)
+    assert "p/old (4 dimensions) was retired" in str(receipt.reason)

@@ -22,7 +22,7 @@ _REASONS = {
     "percent-encoded token": "a % in it is not followed by two hexadecimal digits; the sign itself is %25",
     "percent-encoded spaces": "a space in it is not written as %20",
     "IPv6": "[ ] contains no address, or : or / does not follow it",
-    "unexpected character": "what stands in [ ] is no address, or : or / does not follow it",
+    "unexpected character": "[ ] contains no address, or : or / does not follow it",
     "key/value separator": "an option in it has no =",
     'missing "="': "a word in it has no =, perhaps because a value with a space is not in quotes",
 }

@@ -65,8 +65,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("a reference whose type has a NUL", Done(references=[Reference("\x00", "Article", "k")]), "NUL byte"),
     ("an illegal state after success", Done(to="discovered"), "no such move"),
     ("a state that does not exist", Done(to="nowhere"), "no such move"),
-    ("no outcome at all", None, "no outcome"),
-    ("another thing", {"done": True}, "no outcome"),
+    ("no outcome at all", None, "is not an outcome"),
+    ("another thing", {"done": True}, "is not an outcome"),
     ("a trouble that is a string", Retry("r", "timeout"), "str, not Trouble"),  # type: ignore[arg-type]
     ("a time that is a string", Retry("r", retry_after="60"), "str, not"),  # type: ignore[arg-type]
     ("a failure of another kind", Failed("r", ValueError()), "ValueError, not Trouble"),  # type: ignore[arg-type]

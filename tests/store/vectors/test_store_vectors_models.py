@@ -148,7 +148,7 @@ async def test_a_model_takes_over_when_nothing_is_missing(shelf: Shelf, tables: 
 async def test_a_model_that_is_gone_is_told(shelf: Shelf) -> None:
     large = await shelf.vectors.register("test", "large", 32)
     assert await shelf.vectors.switch(large)
-    with pytest.raises(ModelRetired, match=r"test/small \(16 dimensions\) is no longer used"):
+    with pytest.raises(ModelRetired, match=r"test/small \(16 dimensions\) was retired"):
         await shelf.search(1)
     with pytest.raises(ModelRetired):
         await shelf.put([1])
