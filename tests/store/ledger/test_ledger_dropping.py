@@ -133,7 +133,7 @@ async def test_an_import_stops_at_a_source_that_is_removed_meanwhile(
             query("DELETE FROM item")
 
     loading = importlib.import_module("detent.store.exchange.load")
-    monkeypatch.setattr(loading, "steps", partial(loading.steps, records=1))
+    monkeypatch.setattr(loading, "chunks", partial(loading.chunks, records=1))
     async with wiki.database.connection() as connection:
         with pytest.raises(SourceConflict, match="'wiki' was removed"):
             await load(connection, lines, tell=drop)
