@@ -62,7 +62,7 @@ class Board:
         self._free_items: list[int] = []
 
     def has_room(self, items: int, leases: int = 1) -> bool:
-        """Whether so many more leases can be written down, with so many items held in all."""
+        """Tell whether there is room for this many more leases, with this many items held in total."""
         return len(self._leases) + leases <= MOST_LEASES and items <= MOST_ITEMS
 
     def hold(self, token: int) -> None:

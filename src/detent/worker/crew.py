@@ -38,7 +38,7 @@ class Member:
 
     @property
     def started_in_vain(self) -> bool:
-        """Whether it ended soon, with no work in its hands that could have been the cause."""
+        """True if it ended soon after its start, and held no items that could have been the cause."""
         return time.monotonic() - self.started < _SOON_SECONDS and not self.ward.board.held()
 
 

@@ -25,7 +25,7 @@ Commit = Callable[[Duty, Item, Step], "asyncio.Future[Item | None]"]
 
 _CHUNK = 64
 _STUBBORN_SECONDS = 2.0
-"""How long a cancelled handler is waited for."""
+"""Time to wait for a cancelled handler."""
 
 
 class Dispatcher:
@@ -44,7 +44,7 @@ class Dispatcher:
 
     @property
     def room(self) -> int:
-        """How many more items may be claimed: a batch at a time, when less than half of one waits for its turn."""
+        """Number of items that may be claimed: one batch, once fewer than half a batch wait for their turn."""
         unfinished = len(self._waiting) + len(self._taken)
         size, calls = self.duty.batch_size, self.duty.concurrency
         if self.duty.handler.steps:  # each may take long, and is better begun by whoever is free

@@ -14,7 +14,7 @@ from detent.store.vectors.embeddings import STAGE
 from detent.worker.embedder import Embedder
 
 _BATCHES_AT_ONCE = 2
-"""How many batches of passages one process embeds at the same time: one is computed while another is written."""
+"""Number of batches of passages that one process embeds concurrently: one is computed while another is written."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +33,12 @@ class Duty:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What embeds, if that is what this duty does."""
+        """The embedder of a duty that embeds, or None."""
         return self.handler.function if isinstance(self.handler.function, Embedder) else None
 
     @property
     def superseded(self) -> bool:
-        """Whether it is left to other workers, which embed with another model."""
+        """True if the duty is left to other workers, which embed with another model."""
         return self.embedder is not None and self.embedder.superseded
 
 
@@ -74,7 +74,7 @@ async def embeddable(store: Store) -> list[Source]:
 
 
 async def waits_to_be_embedded(store: Store) -> bool:
-    """Whether an item waits for its vector, or is being embedded."""
+    """Tell whether an item waits for its vector, or is being embedded."""
     kinds = {(kind.source, kind.label): kind for kind in await store.kinds.select()}
     return any(
         line.count and line.state in (STAGE, waiting_state(kinds[line.source, line.label].lifecycle, STAGE))
@@ -110,7 +110,7 @@ def _embedding_of(source: Source, embedder: Embedder) -> list[Handler]:
 
 
 def policies(all_duties: Sequence[Duty]) -> dict[str, RetryPolicy]:
-    """How patient each duty is, by the places it serves: for a keeper, which knows no handlers."""
+    """The retry policy of each duty by the places it serves, for a keeper, which has no handlers."""
     found: dict[str, RetryPolicy] = {}
     for duty in all_duties:
         for kind in duty.kinds:

@@ -47,7 +47,7 @@ class Embedder:
         self._goes_on = False
         self._sharing = Sharing()
         self.superseded = False
-        """Whether another model was registered since: then embedding is left to workers that have that one."""
+        """True once another model was registered: then embedding is left to workers that have that model."""
 
     @cached_property
     def provider(self) -> Provider:
@@ -78,14 +78,14 @@ class Embedder:
         return self._model
 
     async def is_registered(self, store: Store) -> bool:
-        """Whether the model is the one that was registered last, by its name: without asking the provider."""
+        """Tell, by name alone and without the provider, whether the model is the one registered last."""
         wanted = await store.vectors.wanted()
         return wanted is not None and wanted.is_named(
             self.provider.name, self.provider.model, self._settings.dimensions
         )
 
     async def is_wanted(self, store: Store) -> bool:
-        """Whether the model is still the one registered last. Once it is not, that is told, and stays so."""
+        """Tell whether the model is still the one registered last. Once it is not, report it; the answer stays no."""
         if not self.superseded and self._model is not None:
             wanted = await store.vectors.wanted()
             if wanted is not None and wanted.id != self._model.id:

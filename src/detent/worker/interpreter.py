@@ -1,4 +1,4 @@
-"""How a process that does nothing but work treats its interpreter."""
+"""Settings of the interpreter for a process that only works."""
 
 import gc
 import sys

@@ -65,7 +65,7 @@ class Job:
 
     @property
     def unbegun(self) -> int:
-        """How many items are not begun."""
+        """Number of items not started."""
         return len(self._left)
 
     def share(self) -> list[Item]:

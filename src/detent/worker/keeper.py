@@ -29,13 +29,13 @@ from detent.worker.patience import Revive, leave_it
 log = logging.getLogger("detent.keeper")
 
 MARGIN_SECONDS = 2.0
-"""How long past its limit a handler is left to the worker, which can give up most handlers by itself."""
+"""Grace beyond a handler's time limit, in which the worker itself can cancel most handlers."""
 
 RESCUE_SECONDS = 2.0
 DEAD_SECONDS = 4.0
 PARTITION_SECONDS = 3600.0
 AGAIN_SECONDS = 60.0
-"""How long a duty that failed waits at most before it is tried again."""
+"""Longest wait before a failed duty is retried."""
 
 OWNER = "keeper"
 

@@ -28,7 +28,7 @@ log = logging.getLogger("detent.keeper")
 
 READY = b"ready\n"
 _LOOK_SECONDS = 1.0
-"""How often at most it is looked whether the server runs."""
+"""Shortest time between two checks that the server runs."""
 
 
 class OwnServer:

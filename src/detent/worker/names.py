@@ -21,8 +21,8 @@ def worker_name(process: int | None = None, role: str | None = None) -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Whether the worker of this name was a process that could be seen from here, and is none any more. Of those with a
-    role nothing is said: what they hold may be somebody else's to go on with."""
+    """Tell whether the worker of this name was a process visible from here, and has ended. False for a name with a
+    role: another process may take over what it holds."""
     found = _WORKER.fullmatch(name)
     if found is None or (found["machine"], found["here"]) != (socket.gethostname(), _here()):
         return False

@@ -39,7 +39,7 @@ def over_limit(seconds: float, items: int) -> Retry:
 
 
 def outcomes_of_batch(items: Sequence[Item], result: object) -> list[Outcome]:
-    """What a batch handler returned, checked: one outcome per item, in the same order."""
+    """Check the result of a batch handler, and return one outcome per item, in the same order."""
     outcomes = list(result) if isinstance(result, Sequence) and not isinstance(result, str) else []
     if len(outcomes) != len(items):
         wrong = _wrong(f"it was given {len(items)} items and returned {result!r:.80}")
@@ -48,7 +48,7 @@ def outcomes_of_batch(items: Sequence[Item], result: object) -> list[Outcome]:
 
 
 def outcome_of_result(result: object) -> Outcome:
-    """What a handler returned, checked. None means done, with nothing to write."""
+    """Check the result of a handler, and return its outcome. None means done, with nothing to write."""
     if result is None:
         return NOTHING
     if isinstance(result, _OUTCOMES):
@@ -63,9 +63,9 @@ def _wrong(what: str) -> Failed:
 
 
 def describe(error: BaseException) -> str:
-    """What the exception says and where it was raised: `ValueError: boom (kitchen.py:12, in bake)`.
+    """Describe an exception and the place that raised it: `ValueError: boom (kitchen.py:12, in bake)`.
 
-    What Detent raises in code of its own says all that helps: there, no line of anybody else's is to be looked at.
+    An error that Detent raises in its own code gets no place: its message is complete.
     Values in a URL's query may be keys to a service, so they are left out.
     """
     try:

@@ -1,4 +1,4 @@
-"""What is left to do."""
+"""The work left to do."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from detent.worker.tending import Tending
 _MOST_PROCESSES = 4
 """The server needs processors too, and more processes than that wait for it."""
 _WORTH_A_PROCESS = 500
-"""How many items a process is started for: it takes as long to start as some of them take."""
+"""Number of items that justify another process: starting one takes as long as some of them."""
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What is left for some duties: items to do now, items in workers' hands, items that wait for later."""
+    """The work left for some duties: items to do now, items held by workers, items that wait for a later time."""
 
     now: int
     working: int
     later: int
     first_due: datetime | None
     due_seconds: float | None = None
-    """How long it is until then, by the database's clock."""
+    """Time until then, by the database's clock."""
     held_back: int = 0
-    """How many are not to be done, because as many are as there may be."""
+    """Number of items beyond the source's limit."""
 
     @property
     def nothing(self) -> bool:
@@ -36,7 +36,7 @@ class Remaining:
 
 
 async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
-    """What is left to do for these duties, apart from paused sources."""
+    """Return the work left for these duties, apart from paused sources."""
     places = await _places(store, all_duties)
     waiting = {(kind.source, kind.label, stage.waiting) for kind, stage in places}
     working = {(kind.source, kind.label, stage.working) for kind, stage in places}
@@ -54,13 +54,13 @@ async def remaining(store: Store, all_duties: Sequence[Duty]) -> Remaining:
 
 
 async def reasons_to_wait(store: Store, all_duties: Sequence[Duty]) -> list[str]:
-    """Why items of these duties wait for later, each reason once."""
+    """Return the reasons why items of these duties wait for a later time, each once."""
     places = [(kind, stage.waiting) for kind, stage in await _places(store, all_duties)]
     return list(dict.fromkeys(await store.tallies.reasons(places)))
 
 
 async def _places(store: Store, all_duties: Sequence[Duty]) -> list[tuple[Kind, Stage]]:
-    """Where these duties find their items, apart from paused sources."""
+    """The places of these duties' items, apart from paused sources."""
     known = {kind.id: kind for kind in await store.kinds.select() if not kind.paused}
     return [(known[kind.id], duty.stage) for duty in all_duties for kind in duty.kinds if kind.id in known]
 
@@ -74,8 +74,8 @@ def _bounded(places: Sequence[tuple[Kind, Stage]]) -> list[tuple[Kind, list[str]
 
 
 async def processes_for(store: Store, all_duties: Sequence[Duty]) -> int:
-    """How many processes have enough to do, and no more than there are processors: several only if all that is done is
-    to compute, since what others are asked for, or needs much memory, is not to be done so many times at once."""
+    """Number of processes with enough work, at most one per processor. Several only if all handlers just compute:
+    requests to services, and work that needs much memory, must not multiply."""
     if not all(duty.handler.computes or _is_light(duty) for duty in all_duties):
         return 1
     left = await remaining(store, [duty for duty in all_duties if duty.handler.computes])
@@ -88,7 +88,7 @@ def _is_light(duty: Duty) -> bool:
 
 
 async def is_all_done(store: Store, all_duties: Sequence[Duty]) -> bool:
-    """Whether a worker would find nothing to do: no items, nothing to tend, and no other model to embed with."""
+    """Tell whether a worker would have nothing to do: no items, nothing to tend, and no other model to embed with."""
     if not (await remaining(store, all_duties)).nothing:
         return False
     embedders = [duty.embedder for duty in all_duties if duty.embedder]

@@ -42,7 +42,7 @@ class Settler:
         self._writing = asyncio.Lock()
         self._open: Counter[int] = Counter()
         self.completed = 0
-        """How many steps of items succeeded, or turned out to have nothing to do."""
+        """Number of steps that succeeded, or had nothing to do."""
 
     @property
     def idle(self) -> bool:
@@ -50,12 +50,12 @@ class Settler:
 
     @property
     def items(self) -> int:
-        """How many items are held and not settled yet."""
+        """Number of items held and not settled yet."""
         return self._open.total()
 
     @property
     def backlog(self) -> int:
-        """How many outcomes are not written yet."""
+        """Number of outcomes not written yet."""
         return sum(map(len, self._ended.values()))
 
     def hold(self, items: Sequence[Item]) -> None:
@@ -120,7 +120,7 @@ class Settler:
         self._settled(_where_work_may_be(receipts, ended))
 
     def _stays(self, receipt: Receipt, end: tuple[Item, Outcome | Step]) -> bool:
-        """Whether the item stays with the worker. If it was a step, who waits for that is told."""
+        """Tell whether the worker keeps the item. After a step, wake the handler that waits for it."""
         item, step = end
         if not isinstance(step, Step):
             return False

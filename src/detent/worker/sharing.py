@@ -1,4 +1,4 @@
-"""What the batches of one process have in common: a text that two of them have is embedded by the first."""
+"""Texts shared by the batches of one process: a text that two of them have is embedded by the first."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from uuid import UUID
 
 _MOST_NUMBERS = 2_000_000
-"""How many numbers the vectors have together that are remembered, so that models of any size need little memory."""
+"""Total dimensions of the remembered vectors, so that models of any size need little memory."""
 _PATIENCE_SECONDS = 60.0
-"""How long another batch is waited for. One that takes longer may have been given up."""
+"""Time to wait for another batch. One that takes longer may have been cancelled."""
 
 Vector = Any
 Embed = Callable[[Sequence[UUID]], Sequence[Vector]]

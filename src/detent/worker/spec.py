@@ -1,5 +1,5 @@
-"""What a worker or keeper process is told when it starts, as one line of JSON on its standard input; and what
-a worker's exit status tells."""
+"""The specification of a worker or keeper process, one line of JSON on its standard input; and the exit statuses
+of a worker."""
 
 from __future__ import annotations
 

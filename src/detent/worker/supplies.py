@@ -1,4 +1,4 @@
-"""What handlers read of the items they are given, and the texts that this worker alone is embedding meanwhile."""
+"""Data of the items that handlers read, and the texts that this worker alone is embedding."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class TaskCall:
 
     @property
     def waits(self) -> bool:
-        """Whether the handler only waits for its turn at a service, so that little is lost if it is given up."""
+        """True while the handler only waits for its turn at a service, so that cancelling it loses little."""
         return self._waiting.has_nothing_to_lose
 
     @property
@@ -122,6 +122,6 @@ class TaskCall:
 
 
 def _cancelled_from_outside() -> bool:
-    """Whether this task is being cancelled, and not something that the handler was waiting for."""
+    """Tell whether this task itself is being cancelled, not something that the handler awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

@@ -31,12 +31,12 @@ _MOST_UNSETTLED = 10_000
 _SHARE_OF_TIME_SPENT_COUNTING = 0.05
 _NEVER = float("inf")
 _MOMENT_SECONDS = 0.05
-"""How long after it is due an item is looked for, since it is then for certain."""
+"""Delay after the due time of an item before the worker looks for it, so that it is due for certain."""
 _PAST_SECONDS = 5.0
 _SOON_SECONDS = 1.0
-"""What is due as soon as that is waited for in any case: it may only be that the same text is being embedded."""
+"""Items due within this time are waited for in any case: their text may just be embedded for another item."""
 _LAST_SECONDS = 10.0
-"""How long, after the grace period, giving back what is unfinished may take."""
+"""Time after the grace period to release unfinished items."""
 
 STOPPED = "the worker stopped"
 
@@ -81,12 +81,12 @@ class Worker:
 
     @property
     def retiring(self) -> bool:
-        """Whether a thread was abandoned, so that the process had better be replaced."""
+        """True if a thread was abandoned, so that the process should be replaced."""
         return any(dispatcher.abandoned for dispatcher in self._dispatchers)
 
     @property
     def completed(self) -> int:
-        """How many steps of items succeeded, or turned out to have nothing to do."""
+        """Number of steps that succeeded, or had nothing to do."""
         return self._settler.completed
 
     def stop(self) -> None:
@@ -173,7 +173,7 @@ class Worker:
         return claimed
 
     def _should_look(self, dispatcher: Dispatcher) -> bool:
-        """Whether there is room for more, and this duty is ours and was not found without work a moment ago."""
+        """Tell whether there is room for more, and this duty is served here and had work at the last look."""
         if dispatcher.duty.superseded:
             return False
         looked = self._looked.get(dispatcher)
@@ -259,7 +259,7 @@ class Worker:
                 await self._settler.release(dispatcher.give_back(), SUPERSEDED)
 
     async def _left(self) -> Remaining:
-        """What is left for this worker, which does not wait for what only others embed."""
+        """The work left for this worker, without items that only other workers embed."""
         for dispatcher in self._dispatchers:
             if dispatcher.duty.embedder:
                 await dispatcher.duty.embedder.is_wanted(self._store)
@@ -314,8 +314,8 @@ class Worker:
         heard.clear()
 
     def _seconds_until_due(self) -> float:
-        """How long it is until an item that waits for later is due, and a moment. One that has been due for long, and
-        was not found, is left to the next look."""
+        """Seconds until the next waiting item is due, plus a margin. An item that is long due, and was not found, is
+        left to the next look."""
         seconds = self._due_at - time.monotonic()
         return max(seconds, 0.0) + _MOMENT_SECONDS if seconds > -_PAST_SECONDS else _NEVER
 
