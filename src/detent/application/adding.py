@@ -118,7 +118,7 @@ class AddVerbs(Verbs):
     async def _adding(
         self, name: str, found: SourceType, given: Settings, tell: Notify | None, ask: Ask | None, *, changing: bool
     ) -> Adding:
-        """What is said of a source, checked, and what is known of it. Raises an error where something is missing."""
+        """Check the given values of a source, and add its known ones. Raises an error if a value is missing."""
         from detent.sources import options
         from detent.sources.types import Adding
 
@@ -144,7 +144,7 @@ class AddVerbs(Verbs):
         )
 
     def _defaults(self, type_: str) -> Settings:
-        """What the configuration says in the section of this type, if there is one."""
+        """The values in the configuration's section of this type, if there is one."""
         section = getattr(self.settings, type_, None)
         return {each.name: getattr(section, each.name) for each in fields(section)} if is_dataclass(section) else {}
 

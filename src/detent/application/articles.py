@@ -61,7 +61,7 @@ class LoadedArticles:
         return AddedWiki(given.asked if given.dump is None else None, given.contact, given.per_minute)
 
     def outcome(self, title: str, answer: Answer, site: Site, depth: int) -> Done | Failed:
-        """What becomes of a title by the wiki's answer. What the article links to is not discovered."""
+        """The outcome of a title for the wiki's answer. Titles that the article links to are not discovered."""
         item = Item(0, self._source, LABEL, title, ARTICLE.name, "claimed", 0, 1, depth)
         outcome = self._articles.outcome(item, answer, site)
         if not isinstance(outcome, Done):
@@ -114,10 +114,10 @@ def references_to(titles: Sequence[str]) -> list[Reference]:
 
 
 def lost(status: Settled) -> bool:
-    """Whether a lease was lost before its outcome could be written."""
+    """True if a lease was lost before its outcome could be written."""
     return status is Settled.LOST
 
 
 def refused(status: Settled) -> bool:
-    """Whether an outcome could not be stored."""
+    """True if an outcome could not be stored."""
     return status is Settled.REFUSED

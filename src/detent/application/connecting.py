@@ -1,4 +1,4 @@
-"""Which database, for which project: the one configured, or the project's own."""
+"""The connection to a project's database: the configured one, or the project's own."""
 
 from __future__ import annotations
 

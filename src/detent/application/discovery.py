@@ -33,7 +33,7 @@ from detent.worker.threads import Thread
 CHUNK = 10_000
 _OWNER = "discovery"
 _FLUSH_SECONDS = 1.0
-"""How long what was named may wait for more before it is added."""
+"""Longest time that discovered items wait for more before they are added."""
 
 Tell = Callable[[int], object]
 
@@ -42,8 +42,8 @@ T = TypeVar("T")
 
 @dataclass
 class Discovery:
-    """What came of asking the sources: how many items they named, how many of them were new, how many had changed, how
-    many were no longer named and are gone, and which sources failed."""
+    """The result of discovery: the numbers of discovered, new, changed and removed items, and the sources that
+    failed."""
 
     named: int = 0
     added: int = 0
@@ -53,7 +53,7 @@ class Discovery:
 
     @property
     def failure(self) -> DiscoveryFailed | None:
-        """What went wrong, as one error."""
+        """The failures as one error."""
         if not self.failures:
             return None
         first, *others = self.failures
@@ -168,7 +168,7 @@ class _Adding:
 
 
 class _Naming:
-    """What a source has named and is not added yet. There is room for a chunk; a source that is faster waits."""
+    """The discovered items of a source that are not added yet. It holds one chunk; a faster source waits."""
 
     def __init__(self) -> None:
         self.ended = False

@@ -1,4 +1,4 @@
-"""How far sources of articles have come: by state and depth, and what is left of what they want."""
+"""Progress of sources of articles: by state and depth, and the remainder of their target."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StaleClaim(Value):
 
 @dataclass(frozen=True)
 class ExpansionStatus(Value):
-    """How far the expansion of a source has come. `target` is the number of articles wanted at most, if that is said.
+    """The progress of a source's expansion. `target` is the largest number of articles, if there is one.
 
     `loaded_count` is of those that rest where the source says that articles do, and of those `loaded` or `processed`
     where it does not say so.

@@ -34,8 +34,8 @@ Move = Callable[[Sequence[int]], Awaitable[int]]
 
 @dataclass(frozen=True)
 class Moved(Value):
-    """How many items were moved by hand or, after a dry run, would be. `refused` are those that were named by number
-    and could not be moved, as they are."""
+    """The number of items that were moved by hand or, after a dry run, would be. `refused` holds the items given
+    by id that could not be moved."""
 
     count: int
     refused: Sequence[Listed] = ()

@@ -61,7 +61,7 @@ class Problem(Value):
 
 @dataclass
 class Migrated(Value):
-    """What became of a file. `states` counts the nodes that were migrated now, by source, label and state; `known`
+    """The result of migrating a file. `states` counts the nodes migrated now, by source, label and state; `known`
     are those that were in the database before."""
 
     states: Counter[tuple[str, str, str]] = field(default_factory=Counter)
@@ -141,7 +141,7 @@ class _Link(NamedTuple):
 
 
 class _Choice(NamedTuple):
-    """Which nodes are migrated, and what they are called."""
+    """The selection of nodes to migrate, and their names."""
 
     source: str | None
     label: str | None
@@ -150,7 +150,7 @@ class _Choice(NamedTuple):
         return self.label is None or not node.labels or self.label in node.labels
 
     def name(self, node: _Node) -> Name:
-        """What the node is called, chosen or not: others may refer to it."""
+        """The name of the node, selected or not: others may refer to it."""
         source = self.source or _word(node.properties.get(_PROJECT)) or HOME
         label = node.labels[0] if node.labels else self.label or UNLABELLED
         key = next((found for name in _KEYS if (found := _word(node.properties.get(name)))), node.id)
@@ -162,7 +162,7 @@ class _Choice(NamedTuple):
 
 
 class _Survey:
-    """What was noted when the file was read first."""
+    """The findings of the first pass over the file."""
 
     def __init__(self, choice: _Choice) -> None:
         self.choice = choice
@@ -314,8 +314,8 @@ def _item(name: Name, node: _Node, links: Sequence[_Link]) -> dict[str, Any]:
 
 
 def _detected(properties: Mapping[str, Any]) -> str | None:
-    """When the node was made, if it says so: as a text, after which Neo4j may name the zone, or in milliseconds since
-    1970."""
+    """The creation time of the node, if it has one: as text, after which Neo4j may put the zone, or in milliseconds
+    since 1970."""
     made = properties.get(_MADE)
     try:
         if isinstance(made, int | float):
@@ -355,7 +355,7 @@ def _is_vector(name: str, value: object) -> bool:
 
 
 def _word(value: object) -> str | None:
-    """What something is called: a text, or a number as one."""
+    """A name: a text, or a number as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return value if isinstance(value, str) and value else None
@@ -376,7 +376,7 @@ async def _require_node_lifecycle(store: Store, named: Sequence[tuple[str, str]]
 
 
 async def _known(store: Store, names: Sequence[Name]) -> set[Name]:
-    """Which of these are in the database."""
+    """The ones among these that are in the database."""
     kinds = {(kind.source, kind.label): kind for kind in await store.kinds.select()}
     by_id = {kind.id: kind for kind in kinds.values()}
     asked = [(kinds[name[:2]], name.key) for name in names if name[:2] in kinds]

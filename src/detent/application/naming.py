@@ -1,4 +1,4 @@
-"""Which item or node is meant by a number, or by a key that several may have."""
+"""Find the item or node for an id, or for a key that several may have."""
 
 from __future__ import annotations
 

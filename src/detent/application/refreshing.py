@@ -32,7 +32,7 @@ _PASSING = frozenset(each.value for each in Trouble if each.transient) - {Troubl
 
 @dataclass
 class Refreshed:
-    """How many items had changed, how many that failed are tried again, and which sources could not tell."""
+    """The numbers of changed items and of failed ones to retry, and the sources that could not be checked."""
 
     changed: int = 0
     again: int = 0

@@ -87,7 +87,7 @@ class SearchVerbs(Verbs):
         return replace(answer, notes=(warning, *answer.notes)) if warning else answer
 
     async def explain_nothing(self, *, mode: str | None = None, filters: Filters | None = None) -> str:
-        """Why a search in a mode and with filters found nothing, in a sentence, as far as that can be told."""
+        """Explain in a sentence why a search in a mode and with filters found nothing, as far as known."""
         known = await self.store.texts.statistics()
         if not known.texts and not known.pending:
             return "Nothing is found: there are no texts yet. `detent run` brings them in."

@@ -1,4 +1,4 @@
-"""Which items a filter means: a page at a time, or only their number."""
+"""The items that a filter selects: a page at a time, or only their number."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class ErrorGroup(Value):
 
 @dataclass(frozen=True)
 class Details:
-    """What is read on request: how items failed, the models in use, and how far expansions are."""
+    """The details read on request: failures, the models in use, and the progress of expansions."""
 
     failures: tuple[ErrorGroup, ...]
     model: Model | None
@@ -72,7 +72,7 @@ class Details:
 
 @dataclass(frozen=True)
 class Status(Value):
-    """How all items stand, and who works on them."""
+    """The counts of all items by state, and the workers that hold items."""
 
     at: datetime
     sources: tuple[SourceStatus, ...]
@@ -131,8 +131,8 @@ class StatusVerbs(Verbs):
     """Tell how things stand."""
 
     async def status(self, *, details: bool = False) -> Status:
-        """How all items stand, and who works on them. It reads counts and leases; with `details` also failed items, the
-        embedding models, and how far expansions are."""
+        """Return the counts of all items by state, and the workers that hold items. It reads counts and leases; with
+        `details` also failed items, the embedding models, and the progress of expansions."""
         return await read_status(self.store, details=details)
 
     async def revive(self) -> None:
@@ -185,7 +185,7 @@ def _states(labels: Iterable[LabelStatus]) -> States:
 
 
 async def _failures(store: Store, labels: Iterable[LabelStatus]) -> tuple[ErrorGroup, ...]:
-    """What failed, the most frequent first."""
+    """The failures, most frequent first."""
     failed = {(label.label, each.state) for label in labels for each in label.states if each.meaning == FAILED}
     counts: Counter[tuple[str, str | None]] = Counter()
     keys: dict[tuple[str, str | None], list[str]] = {}

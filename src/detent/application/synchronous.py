@@ -636,8 +636,8 @@ class Detent(Portal):
         return self.wait(self.asynchronous.refresh(tell))
 
     def status(self, *, details: bool = False) -> Status:
-        """How all items stand, and who works on them. It reads counts and leases; with `details` also failed items, the
-        embedding models, and how far expansions are."""
+        """Return the counts of all items by state, and the workers that hold items. It reads counts and leases; with
+        `details` also failed items, the embedding models, and the progress of expansions."""
         return self.wait(self.asynchronous.status(details=details))
 
     def revive(self) -> None:
@@ -681,7 +681,7 @@ class Detent(Portal):
         )
 
     def explain_nothing(self, *, mode: str | None = None, filters: Filters | None = None) -> str:
-        """Why a search in a mode and with filters found nothing, in a sentence, as far as that can be told."""
+        """Explain in a sentence why a search in a mode and with filters found nothing, as far as known."""
         return self.wait(self.asynchronous.explain_nothing(mode=mode, filters=filters))
 
     def similar(

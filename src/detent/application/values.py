@@ -53,7 +53,7 @@ _HOMES = (
     "detent.worker.recruit",
     "detent.search",
 )
-"""Where they come from; the last of these takes long to import."""
+"""The modules of these names; the last one is slow to import."""
 
 __all__ = [
     "AddedSource",

@@ -1,4 +1,4 @@
-"""What the verbs of every noun stand on: one open database, its settings and its project."""
+"""The base of all verbs: one open database, its settings and its project."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class AskedWiki:
         self._agent = user_agent(contact)
         self._last: Client | None = None
         self.site: Site | None = None
-        """How the wiki spells titles, once it was asked."""
+        """The wiki's spelling of titles, once it was requested."""
 
     async def fetch(self, titles: Sequence[str], keep_to: Pace | None = None) -> dict[str, Answer]:
         """The answers to titles; none for no titles, but then the wiki is asked how it spells them."""

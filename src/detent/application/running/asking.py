@@ -89,7 +89,7 @@ class Asking:
             self._tell(WatchEnded(source.name, error.strerror or str(error)))
 
     async def _discover_again(self, source: Source) -> None:
-        """What fails now is tried again after a while."""
+        """Discover again; retry a failure after a delay."""
         while True:
             try:
                 discovered = await discover(self._store, [source])

@@ -1,4 +1,4 @@
-"""How a run's items stand when it has ended."""
+"""The state of a run's items at its end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def ending(store: Store, kinds: Iterable[Kind], duties: Sequence[Duty], completed: int = 0) -> Report:
-    """How the items of these kinds stand now that the workers have gone."""
+    """Return the state of the items of these kinds after the workers have ended."""
     names = {(kind.source, kind.label) for kind in kinds}
     left = await remaining(store, duties)
     everything = standings(await store.kinds.select(), await store.count_by_state())

@@ -41,7 +41,7 @@ class Discovered(News):
     changed: int
     removed: int
     keeping_up: bool = False
-    """Whether that was because a source that is watched told of changes."""
+    """True if a watched source reported changes."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class SourceFailed(News):
 
     sentence: str
     keeping_up: bool = False
-    """Whether that was while the source was watched."""
+    """True if it happened while the source was watched."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Stopping(News):
 
 @dataclass(frozen=True)
 class StoppingAtOnce(News):
-    """What is being worked on is given back at once: by a second stop, or after the grace period."""
+    """Items in progress are released at once: on a second stop, or after the grace period."""
 
     grace_seconds: float | None
     """The grace period, if that is over."""
@@ -100,7 +100,7 @@ class StoppingAtOnce(News):
 
 @dataclass(frozen=True)
 class Waiting(News):
-    """What a run waits for that has nothing else to do; nothing, where it has."""
+    """The reason why a run that has nothing else to do waits; empty while it works."""
 
     later: int = 0
     """Number of items that wait for a later retry."""
@@ -137,7 +137,7 @@ class StageProgress(Value):
 
 @dataclass(frozen=True)
 class Progress(News):
-    """How far the work is: N of M, rate and time left of each stage, and what is waited for."""
+    """The progress of the work: N of M, rate and time left of each stage, and the reason to wait."""
 
     stages: tuple[StageProgress, ...]
     waiting: Waiting = Waiting()

@@ -33,7 +33,7 @@ class Left(Value):
 
 @dataclass(frozen=True)
 class Report(Value):
-    """How a run ended. `done` is about this run; everything else is about all items of its sources as they are now."""
+    """The result of a run. `done` counts this run; everything else covers all items of its sources as they are now."""
 
     done: int
     """Number of steps that this run completed; an item that went through three stages counts three times."""
@@ -45,7 +45,7 @@ class Report(Value):
     """Number of items that wait for a later retry."""
 
     first_due: datetime | None
-    """When the first of those is tried again."""
+    """The time of the first of these retries."""
 
     waiting: int = 0
     """Number of items that wait for anything else: their source is paused, no handler serves their state, or another
@@ -64,7 +64,7 @@ class Report(Value):
     """The states of the items that failed."""
 
     reasons: tuple[str, ...] = ()
-    """Why items wait for a later retry, each reason once."""
+    """The reasons why items wait for a later retry, each once."""
 
     left: tuple[Left, ...] = ()
     """Items that this run does not work on."""
@@ -79,14 +79,14 @@ class Report(Value):
     """Number of items that the sources named."""
 
     began: bool = True
-    """Whether it came to work: False where it was stopped before."""
+    """False if the run was stopped before work began."""
 
     away: bool = False
-    """Whether the database did not answer at the end of a run that was stopped; the counts are 0 then."""
+    """True if the database did not answer at the end of a stopped run; the counts are 0 then."""
 
     @property
     def ok(self) -> bool:
-        """Whether everything is done."""
+        """True if everything is done."""
         return not (self.failed or self.later or self.waiting)
 
     @property
@@ -96,7 +96,7 @@ class Report(Value):
 
     @property
     def complete(self) -> bool:
-        """Whether everything is done, of other sources too, but for what somebody works on."""
+        """True if everything is done, also of other sources, except for items held by workers."""
         return not (self.failed or self.later or self.left or self.rest)
 
     def as_data(self) -> dict[str, Any]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do. `processes` is 0 for this process, and None for as many as are worth it."""
+    """The options of a run. `processes` is 0 for this process, and None to choose the number by the work."""
 
     wait: bool = True
     until_idle: bool = True
@@ -39,7 +39,7 @@ class Plan:
 
     @property
     def discovers(self) -> bool:
-        """Whether the sources name their items: who only works until stopped leaves that to others."""
+        """True if the run discovers items; a run that works until stopped leaves discovery to others."""
         return self.until_idle or self.watch
 
     @property
@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before work begins. Without workers there is nothing to do."""
+    """The preparation of a run. Without workers there is nothing to do."""
 
     kinds: Mapping[tuple[str, str], Kind]
     duties: Sequence[Duty]
@@ -202,7 +202,7 @@ class Run:
         )
 
     async def _report(self, prepared: Prepared, completed: int) -> Report:
-        """How it ended. The database is waited for, unless it was stopped."""
+        """The report of the run. It waits for the database, unless the run was stopped."""
         away = Report(completed, 0, 0, None, away=True)
         if self._stopping.is_set() and self._shift and self._shift.away:
             return away
@@ -221,6 +221,6 @@ class Run:
 
 
 def _is_cancelled() -> bool:
-    """Whether whoever runs it is cancelled."""
+    """Tell whether the caller is cancelled."""
     here = asyncio.current_task()
     return here is not None and here.cancelling() > 0

@@ -138,7 +138,7 @@ class Shift:
         self._waiting = await self._all_that_is_left()
 
     async def _all_that_is_left(self) -> Waiting:
-        """What the workers wait for, if they have nothing else to do, or what they may be waiting for."""
+        """The work that the workers wait for, or may wait for, if they have nothing else to do."""
         store = self._opened.store
         left = await remaining(store, self._duties)
         if left.now or left.working:

@@ -1,4 +1,4 @@
-"""How far the work is, stage by stage: N of M, how fast, and how long it may take. Computed from counts alone."""
+"""Progress by stage: N of M, rate and time left, computed from counts alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Later:
 
 @dataclass
 class Pace:
-    """How many a second, over the last half minute."""
+    """Items per second over the last half minute."""
 
     samples: deque[tuple[float, int]] = field(default_factory=deque)
 
@@ -49,8 +49,8 @@ class Pace:
 
 @dataclass
 class Fallen:
-    """How many items had a stage behind them and failed later on, where their state does not tell: seen from how
-    those that passed became fewer when those that failed became more."""
+    """The number of items that passed a stage and failed later, where their state does not show it: inferred from
+    passed items that became fewer while failed ones became more."""
 
     passed: int = 0
     failed: int = 0
@@ -93,7 +93,7 @@ class Stages:
 
     @property
     def places(self) -> list[tuple[Kind, str]]:
-        """Where the items of each stage wait."""
+        """The places where items of each stage wait."""
         return [(kind, duty.stage.waiting) for kind, duty in self._places]
 
     def update(self, tallies: Iterable[Tally], now: float, later: Sequence[Later] = ()) -> list[StageProgress]:
@@ -138,8 +138,8 @@ def _count(states: Mapping[str, int], wanted: Collection[str]) -> int:
 
 
 def _left_seconds(left: int, waiting: Sequence[Later], rate: float) -> float | None:
-    """How long the rest takes at this rate, and at least until what waits is due. None if most of it waits, since
-    that may fail again, or if it is no second."""
+    """Seconds for the rest at this rate, and at least until waiting items are due. None if most items wait, since
+    they may fail again, or if it is under a second."""
     later = sum(each.count for each in waiting)
     due_now = left - later
     if not rate or due_now <= later:
