@@ -155,12 +155,12 @@ class LinkDiscovery:
         return self._db.add(self._source, LABEL, [NewItem(title, LABEL, current_depth + 1) for title in titles])
 
     def article_exists(self, title: str) -> tuple[bool, str | None]:
-        """Whether an article is known, and in what state."""
+        """Tell whether an article is known, and in what state."""
         state = self._db.wait(self._articles.state(title))
         return state is not None, state
 
     def get_discovered_count(self) -> int:
-        """How many articles are discovered and not loaded yet."""
+        """Number of articles discovered and not loaded yet."""
         counts = self._db.count_by_state()
         return sum(
             line.count

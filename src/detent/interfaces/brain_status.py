@@ -1,4 +1,4 @@
-"""What the document "Machine à états universelle" has `get_brain_status` tell: where all nodes are, and what failed.
+"""The status that the document "Machine à états universelle" specifies for `get_brain_status`: nodes and failures.
 A view of the status."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ States = Mapping[str, int]
 
 @dataclass(frozen=True)
 class BrainStatus:
-    """How all items stand. A project is a source; `embedding` is the model that search uses, and `next_embedding` the
-    one that is being filled to take its place."""
+    """The counts of all items by state. A project is a source; `embedding` is the model that search uses, and
+    `next_embedding` the one that is being filled to replace it."""
 
     states: States
     labels: Mapping[str, States]

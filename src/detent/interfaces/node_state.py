@@ -12,7 +12,7 @@ from detent.lifecycle import NODE, Event, Lifecycle
 
 
 def event_between(state: str, to: str, lifecycle: Lifecycle = NODE) -> Event | None:
-    """Why a node may be moved by hand from one state to another; None if it may not.
+    """The event that moves a node by hand from one state to another; None if the move is not allowed.
 
     These are the rows of the lifecycle by which a node gets on, and those by which a node that is at an end, or
     failed, begins anew. The other rows are for the engine: giving back, going straight to the stage that failed,
@@ -33,7 +33,7 @@ VALID_TRANSITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 class TransitionOptions(TypedDict, total=False):
-    """What may be said with a transition."""
+    """The options of a transition."""
 
     error_type: str | None
     error_message: str | None

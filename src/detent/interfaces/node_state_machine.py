@@ -29,7 +29,7 @@ Name = tuple[str, str]
 
 
 class Wish(NamedTuple):
-    """What somebody wants to become of a node."""
+    """A requested transition of a node."""
 
     state: str
     options: TransitionOptions
@@ -117,7 +117,7 @@ class NodeStateMachine:
         return self._db.wait(self._get(node_uuid, node_label))
 
     def count_by_state(self, project_id: str | None = None) -> dict[str, int]:
-        """How many nodes there are in each state."""
+        """The number of nodes in each state."""
         return self._db.wait(self._count(project_id))
 
     def retry_errors(
@@ -326,7 +326,7 @@ class NodeStateMachine:
 
 
 def _can_be(lifecycle: Lifecycle, state: str, error_type: str | None) -> bool:
-    """Whether something of this lifecycle can be in this state, and fail like that: a section is never parsed."""
+    """Tell whether this lifecycle has this state, and can fail with this kind: a section is never parsed."""
     elsewhere = set(NODE.failure_kinds.values()) - set(lifecycle.failure_kinds.values())
     return state in lifecycle.states and error_type not in elsewhere
 
@@ -345,7 +345,7 @@ def _rounds(transitions: Iterable[Transition]) -> list[dict[Name, Wish]]:
 
 
 def _remark(wish: Wish, content_hash: str | None) -> Remark:
-    """What is kept of a wish. A node that is ready was embedded from the content that it had when it was taken."""
+    """The part of a request that is stored. A ready node was embedded from its content at the claim."""
     said = wish.options
     new_hash = said.get("content_hash")
     embedded = (new_hash or content_hash) if wish.state == _READY else None

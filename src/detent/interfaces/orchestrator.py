@@ -24,7 +24,7 @@ class FileChange:
 
 @dataclass
 class IngestionStats:
-    """What `reingest` did. `changed` counts new nodes too, and `skipped` those that need no embedding."""
+    """The result of `reingest`. `changed` counts new nodes too, and `skipped` those that need no embedding."""
 
     changed: int = 0
     parsed: int = 0
@@ -39,7 +39,7 @@ Work = Callable[[NodeStateInfo], TransitionOptions | None]
 
 
 class _Stage(NamedTuple):
-    """Where nodes wait, and the states while and after they are worked on."""
+    """The states of nodes before, during and after a stage."""
 
     waiting: str
     working: str
@@ -81,7 +81,7 @@ class IngestionOrchestrator:
         return None
 
     def needs_embedding(self, node: NodeStateInfo) -> bool:
-        """Whether a node is embedded; otherwise it goes from `linked` to `skip`."""
+        """Tell whether a node is embedded; otherwise it goes from `linked` to `skip`."""
         return True
 
     def reingest(self, changes: Iterable[FileChange]) -> IngestionStats:

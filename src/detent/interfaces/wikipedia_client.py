@@ -42,7 +42,7 @@ class WikipediaArticle:
 
 
 class _Kept(NamedTuple):
-    """What the wiki said, and when, on this process's own clock."""
+    """An answer of the wiki, and its time on this process's clock."""
 
     answer: Answer
     at: float
@@ -92,11 +92,11 @@ class WikipediaAPIClient:
         )
 
     def answer(self, title: str) -> Answer:
-        """What the wiki says to a title, or said a short while ago."""
+        """Return the wiki's answer for a title, which may be a recent one."""
         return self.answers([title])[title]
 
     def answers(self, titles: Sequence[str]) -> dict[str, Answer]:
-        """What the wiki says to some titles, or said a short while ago. All others are asked for together."""
+        """Return the wiki's answers for some titles, recent ones where there are, the others in one request."""
         fresh = time.monotonic() - self._keep_seconds
         kept = {title: self._known[title] for title in titles if title in self._known}
         known = {title: answer for title, (answer, at) in kept.items() if at > fresh}
@@ -120,7 +120,7 @@ class WikipediaAPIClient:
         ]
 
     def site(self) -> Site:
-        """How the wiki spells titles."""
+        """Return the wiki's spelling of titles."""
         if self._wiki.site is None:
             _done(self._asked([]))
         return self._wiki.site or Site()

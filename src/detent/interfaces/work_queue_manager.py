@@ -18,7 +18,7 @@ from detent.lifecycle import ARTICLE, Again, Event, RetryPolicy, Trouble, decide
 LABEL = "Article"
 
 _MANAGERS: WeakKeyDictionary[Detent, WeakSet[WorkQueueManager]] = WeakKeyDictionary()
-"""Who has claimed articles in this program, so that what others load for them is written with their tokens."""
+"""The managers that hold articles in this program, so that a load by others is written with their tokens."""
 
 
 class NotHeld(LeaseLost):
@@ -34,7 +34,7 @@ class NotHeld(LeaseLost):
 
 
 class NotAdvanced(Unstorable):
-    """What was to be written with an article cannot be kept, so that it did not move as it was to, but failed."""
+    """The data of an article could not be stored, so the article failed instead of advancing."""
 
     def __init__(self, item: object, state: str, to: str, reason: str | None) -> None:
         super().__init__(f"{item} cannot go from {state!r} to {to!r}: {reason or 'it was refused'}. It has failed.")
@@ -140,7 +140,7 @@ class WorkQueueManager:
         self._db.wait(self._fail(article_title, error))
 
     def get_queue_stats(self) -> dict[str, int]:
-        """How many articles there are in each state, and in `total`."""
+        """Return the number of articles in each state, and in `total`."""
         counts = dict.fromkeys(ARTICLE.states, 0)
         for line in self._db.count_by_state():
             if (line.source, line.label) == (self._kind.source, LABEL):
@@ -241,7 +241,7 @@ class WorkQueueManager:
         }
 
     async def _claimed_at(self, story: Story) -> datetime | None:
-        """When the article's claimer was last heard of; after its work, when it was claimed."""
+        """The last renewal by the article's claimer; after its work, the time of the claim."""
         if story.token is not None and story.item.state in ARTICLE.working:
             heard = await self._steering.heard([story.token])
             if story.token in heard:
