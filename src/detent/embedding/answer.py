@@ -33,7 +33,7 @@ def vectors_in(answer: Any, texts: int, dimensions: int | None) -> Vectors:
 
 
 def tokens_in(answer: Any) -> int | None:
-    """How many tokens the service counts, if it says so."""
+    """The number of tokens that the service reports, if it does."""
     usage = answer.get("usage") if isinstance(answer, dict) else None
     counted = usage.get("total_tokens", usage.get("prompt_tokens")) if isinstance(usage, dict) else None
     return counted if isinstance(counted, int) and counted >= 0 else None

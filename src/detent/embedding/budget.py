@@ -9,10 +9,10 @@ from detent.errors import BudgetSpent
 
 
 class Budget:
-    """How many tokens may be sent to a service, and how many were.
+    """The number of tokens that may be sent to a service, and that were sent.
 
-    Tokens are reserved before they are sent and settled by the bill, so that calls made at the same time cannot
-    exceed the limit together. `elsewhere` says what other processes and earlier runs have spent; whoever keeps that
+    Tokens are reserved before they are sent and settled by the reported usage, so that concurrent calls cannot
+    exceed the limit together. `elsewhere` returns the tokens spent by other processes and earlier runs; its owner
     adds up `spent` of each. It is called before each request.
     """
 
@@ -24,7 +24,7 @@ class Budget:
 
     @property
     def spent(self) -> int:
-        """How many tokens were spent through this budget, those of requests under way included."""
+        """Number of tokens spent through this budget, requests under way included."""
         return self._spent
 
     def reserve(self, tokens: int) -> None:

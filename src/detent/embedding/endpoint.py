@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 60.0
 
 
 class Refusal(NamedTuple):
-    """What the rest of Detent needs of a response to decide when to try again."""
+    """The part of a response from which the rest of Detent decides when to retry."""
 
     status_code: int
     headers: Mapping[str, str]

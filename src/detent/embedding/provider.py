@@ -1,4 +1,4 @@
-"""What every provider of vectors can do."""
+"""The interface of every provider of vectors."""
 
 from __future__ import annotations
 

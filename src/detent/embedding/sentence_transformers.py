@@ -19,10 +19,10 @@ from detent.errors import ExtraMissing, ModelUnavailable
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 BATCH_SIZE = 256
-"""How many texts a call likes best. The longer the list, the better the library can put like with like."""
+"""Preferred number of texts per call. The longer the list, the better the library can sort texts by length."""
 
 ON_CPU, ON_GPU = 32, 256
-"""How many texts go through the model together."""
+"""Number of texts that go through the model together."""
 
 
 class SentenceTransformers(Provider):

@@ -31,11 +31,11 @@ SIZES = (64, 128, LARGEST)
 """The model was trained so that the first 64 or 128 numbers of a vector serve alone too."""
 
 BATCH_SIZE = 256
-"""How many texts the tokenizer is given at a time."""
+"""Number of texts per call of the tokenizer."""
 PASSAGES = 1024
-"""How many texts are embedded and written together: what a batch costs beside the model is then little."""
+"""Number of texts embedded and written together; at this size, the overhead of a batch is small."""
 TOKENS_AT_ONCE = 4_096
-"""How many rows are gathered at a time, so that a text of any length needs little memory."""
+"""Number of rows gathered at a time, so that a text of any length needs little memory."""
 
 _SPACE = "▁"
 

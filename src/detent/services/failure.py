@@ -24,7 +24,7 @@ _AWAY = (401, 407, 502, 503, 511, 521, 522, 523)
 """Statuses that have to do with whoever asks, or with what stands before a service and does not reach it. 403 may mean
 one document that is closed."""
 _WORDS_IN = ("error", "errors", "detail", "message", "msg", "title")
-"""Where services write in JSON why they refuse."""
+"""The JSON fields in which services give the reason of a refusal."""
 
 
 class ServiceFailed(DetentError):

@@ -17,14 +17,14 @@ from typing import Protocol
 from detent.services.keyring import scrubbed
 
 LONGEST_WAIT_SECONDS = 60.0
-"""Who would have to wait longer is told so instead: a handler has a time limit, and a person wants to know."""
+"""Longest wait for a turn. A longer one is an error at once: a handler has a time limit, and a person wants to know."""
 
 _LONG_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class Wait:
-    """How many seconds it is until a service may be asked. If it is left alone until then, the reason is what it did:
+    """The seconds until a service may be asked. If it is left alone until then, the reason is its refusal:
     `refused with 503 Service Unavailable`."""
 
     seconds: float
@@ -49,7 +49,7 @@ class Pace(Protocol):
 
 
 class Waiting:
-    """Who waits for a turn, of those that one call has to do with."""
+    """The callers that wait for a turn, of those that belong to one call."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -58,7 +58,7 @@ class Waiting:
 
     @property
     def has_nothing_to_lose(self) -> bool:
-        """Whether somebody waits, and has asked for nothing before, or waits for long."""
+        """Tell whether a caller waits that has sent no request yet, or that waits long."""
         return self.count > 0 and (not self.granted or time.monotonic() - self.since > _LONG_SECONDS)
 
 
