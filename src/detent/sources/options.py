@@ -70,7 +70,7 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """What it is called on the command line."""
+        """The name of the option on the command line."""
         if self.positional:
             return self.metavar or self.name.upper()
         return self.flags[0] if self.flags else f"--{self.name.replace('_', '-')}"
@@ -128,7 +128,7 @@ class Option:
 
 
 def checked(type_: str, options: Sequence[Option], given: Settings) -> dict[str, Any]:
-    """What was given, each value in its type. None counts as not given.
+    """Return the given values, each converted to its type. None counts as not given.
 
     Raises UnknownSetting for a name that no option has, and InvalidSetting for a value that cannot be used.
     """

@@ -103,7 +103,7 @@ class Handler:
 
     @property
     def steps(self) -> bool:
-        """Whether it is a generator, which yields steps before its outcome."""
+        """True if it is a generator, which yields steps before its outcome."""
         return self._is(inspect.isgeneratorfunction) or self._is(inspect.isasyncgenfunction)
 
     def _is(self, what: Callable[[object], bool]) -> bool:

@@ -21,7 +21,7 @@ from detent.sources.options import Option, Settings, kept
 from detent.sources.source import Source
 
 Counts = Mapping[tuple[str, str], int]
-"""How many items of a source there are, by label and state."""
+"""Number of a source's items by label and state."""
 
 Make = Callable[[str, Settings], Source]
 Change = Callable[[Settings | None], Settings]
@@ -55,11 +55,11 @@ class Adding:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is to be kept of a source that was checked.
+    """A checked source, ready to be stored.
 
-    `change` makes the settings of those that are kept, which may be others by now: two who change the same source do it
-    one after the other. `notes` say what was understood otherwise than it was said. `secrets` are written into the
-    owner's file. `told` says in a sentence what the source is now, given its settings and how many items it has.
+    `change` makes the new settings from the stored ones, which may differ by now: concurrent changes of a source are
+    applied one after the other. `notes` list values that were interpreted. `secrets` are written into the owner's
+    file. `told` describes the source in a sentence, given its settings and its number of items.
     """
 
     change: Change
@@ -100,7 +100,7 @@ class SourceType:
         return {option.name: option.variable for option in self.options if option.secret}
 
     async def prepared(self, adding: Adding) -> Prepared:
-        """What is to be kept of a source. Raises an error if it cannot be added so."""
+        """Check the source, and return it ready to be stored. Raises an error if it cannot be added."""
         if self.prepare is not None:
             return await self.prepare(adding)
         public = {option.name: kept(option.default) for option in self.options if not option.secret}

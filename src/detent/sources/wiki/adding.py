@@ -51,7 +51,7 @@ async def prepare(adding: Adding) -> Prepared:
     language = name if (name := searched_as(found.language)) in adding.languages else None
 
     def change(known: Mapping[str, Any] | None) -> Mapping[str, Any]:
-        """What is said now, added to what others may have said while the wiki was asked."""
+        """Merge the given values into the stored settings, which may have changed during the check of the wiki."""
         now = said.settings(known)
         seeds = tuple(dict.fromkeys([*now.seeds, *found.titles]))
         if not seeds and now.dump is None:
@@ -72,7 +72,7 @@ async def prepare(adding: Adding) -> Prepared:
 
 @dataclass(frozen=True)
 class _Said:
-    """What somebody said of a wiki."""
+    """The given values of a wiki."""
 
     adding: Adding
 
@@ -87,7 +87,7 @@ class _Said:
         return self.told_password or self.adding.secrets.get("password")
 
     def settings(self, known: Mapping[str, Any] | None) -> WikiSettings:
-        """What the source is to do: what is said now, and what is known of all else."""
+        """The settings of the source: the given values, and the stored ones for the rest."""
         given = self.adding.given
         before = WikiSettings.of(known) if known is not None else WikiSettings()
         settings = replace(before, **{key: given[key] for key in _PLAIN if key in given})
@@ -148,7 +148,7 @@ def _flag(option: str) -> str:
 
 
 def _contact(adding: Adding, settings: WikiSettings) -> str | None:
-    """Who asks: as is said, or was said of this wiki or another one. Where it is needed, a person is asked."""
+    """The contact: the given one, or that of this wiki or another one. If it is required, a person is asked."""
     if settings.contact or settings.dump is not None:
         return settings.contact
     known = next(filter(None, (each.get("contact") for each in (*adding.others, adding.defaults))), None)

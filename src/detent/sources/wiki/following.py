@@ -1,4 +1,4 @@
-"""Which links are followed: those to articles, but for lists and for pages that only tell meanings apart."""
+"""The selection of links to follow: those to articles, except lists and disambiguation pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS = re.compile(
     r"|.*[^ ] 목록$",
     re.IGNORECASE,
 )
-"""How lists are called. What follows has to tell that it is one: the Liste Fritz is a party, Список Шиндлера a film."""
+"""Titles of lists. The text after the word matters: the Liste Fritz is a party, Список Шиндлера a film."""
 
 _DISAMBIGUATION = re.compile(
     r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguaci[óo]n|desambigua[çc][ãa]o|disambigua|doorverwijspagina|"
@@ -89,7 +89,7 @@ _RELATED = {
     "yi": ("זעט אויך",),
     "zh": ("参见", "參見", "参看", "參看"),
 }
-"""How wikis in each language head the links to what is only related."""
+"""Headings of the sections with links to related articles, by language."""
 
 _SEE_ALSO = frozenset(heading.lower() for headings in _RELATED.values() for heading in headings)
 
@@ -116,7 +116,7 @@ def is_see_also(section: str) -> bool:
 
 
 def tells_apart(title: str, article: Article) -> bool:
-    """Whether a page only tells meanings of a word apart, as far as it says so itself."""
+    """Tell whether a page marks itself as a disambiguation page."""
     if "DISAMBIG" in article.switches or _DISAMBIGUATION.search(title):
         return True
     return any(_DISAMBIGUATING.fullmatch(name) for name in article.templates)

@@ -31,24 +31,24 @@ from detent.wikitext.site import ARTICLES, Site
 Hidden = Callable[[Sequence[str]], frozenset[str]]
 
 ARTICLES_IN, OTHERWISE = "processed", "loaded"
-"""Where articles come to rest; and titles that turned out to be only another name of one."""
+"""The resting states of articles; and of titles that are only an alias of one."""
 
 _MISSING = "missing"
-"""How a title stands that there is no page of."""
+"""The stamp of a title without a page."""
 _AWAY_SECONDS = 60.0
 _KEPT_PAGES = 200
 _SILENT = Retry("The wiki said nothing about it.", Trouble.SERVER)
 
 
 class Articles:
-    """What becomes of titles, by what the wiki answers. `hidden` tells which categories are, where a page does not."""
+    """The outcomes of titles for the wiki's answers. `hidden` tells which categories are hidden, if a page does not."""
 
     def __init__(self, settings: WikiSettings, hidden: Hidden | None = None) -> None:
         self._settings = settings
         self._hidden = hidden
 
     def as_it_was(self, item: Item) -> Outcome | None:
-        """The outcome, if nothing but the depth of the article is another one."""
+        """The outcome, if only the depth of the article changed."""
         known = item.node.content_hash if item.node else None
         if item.content_hash is None or known != nodes.stamp(item.content_hash, self._settings.passage_size):
             return None
@@ -126,7 +126,7 @@ class ByClient:
         return [outcomes[item.id] for item in items]
 
     async def standing(self, titles: Sequence[str]) -> dict[str, str]:
-        """How these titles stand now. Some that the wiki cannot tell of do not keep it from telling of the others."""
+        """Return the current stamps of these titles. A title that the wiki cannot report does not affect the others."""
         told: dict[str, Revision] = {}
         failures: list[WikiFailed] = []
         async with client_of(self._settings, self._agent, patient=True) as client:
@@ -211,8 +211,8 @@ class ByDump:
         return [outcomes[item.id] for item in items]
 
     def _read(self, items: Sequence[Item]) -> dict[int, Outcome]:
-        """What becomes of these items. That the dump is away, or finds no room for its index, is no fault of theirs;
-        and where it cannot be read at all, it is not read again for each by itself."""
+        """Return the outcomes of these items. A missing dump, or no room for its index, does not count against them;
+        if the dump cannot be read at all, it is not read again for each item."""
         try:
             answers = self._dump.load([item.key for item in items])
             site = self._dump.site()
@@ -224,8 +224,8 @@ class ByDump:
         return dict.fromkeys([item.id for item in items], outcome)
 
     def standing(self, titles: Sequence[str]) -> dict[str, str]:
-        """How these titles stand in the dump, which may be another one than they were read from. Where it is damaged,
-        it does not tell."""
+        """Return the current stamps of these titles in the dump, which may have been replaced since they were read. A
+        damaged part of it gives none."""
         answers = self._dump.standing(titles)
         damaged = {title: answer.reason for title, answer in answers.items() if _is_damaged(answer)}
         standing = {title: _standing_of(answer) for title, answer in answers.items() if title not in damaged}
@@ -239,7 +239,7 @@ def _failed(error: WikiFailed) -> Outcome:
 
 
 def _no_article(reason: str, standing: str) -> Outcome:
-    """What is no article fails, until it stands otherwise. What it was before leaves the graph."""
+    """Fail a title without an article, until the wiki changes. Its earlier content leaves the graph."""
     return Failed(reason, Trouble.REJECTED, standing, emptied=True)
 
 

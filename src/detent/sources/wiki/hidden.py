@@ -32,8 +32,7 @@ class HiddenCategories:
         return frozenset(name for name, title in titles.items() if self._hidden[title])
 
     def _is_hidden(self, page: Page) -> bool:
-        """Whether the page of a category says that it is hidden, or a template that it is made with, or one of those
-        that this is made with."""
+        """Tell whether the page of a category marks it as hidden, itself or through its templates, at any depth."""
         article = parse(page.text, self._dump.site())
         if _HIDES in article.switches:
             return True

@@ -17,14 +17,14 @@ ARTICLE, SECTION, PASSAGE, CATEGORY = "Article", "Section", "Passage", "Category
 LINKS_TO, HAS_SECTION, IN_CATEGORY = "LINKS_TO", "HAS_SECTION", "IN_CATEGORY"
 
 VERSION = 4
-"""Another number whenever something else is made of the same page."""
+"""Version of the nodes; raise it whenever the same page gives different nodes."""
 
 _LONGEST_HEADING = 200
 _OF_CATEGORIES = {"link_type": "category"}
 
 
 def stamp(revision: str | int | None, passage_size: int) -> str:
-    """What is the same only if the page is, and what is made of it."""
+    """A stamp that is equal only for the same page, read in the same way."""
     return f"{revision} {VERSION} {passage_size}"
 
 
@@ -48,7 +48,7 @@ def visible(page: Page, article: Article) -> list[str]:
 
 
 def links(title: str, article: Article, categories: Sequence[str]) -> list[Reference]:
-    """What the article refers to: other articles in the order in which they are named, and its categories."""
+    """The references of the article: other articles in the order of their links, and its categories."""
     about = [_of_links_in(section) for section in article.sections]
     leading = followed(article, title)
     found = [Reference(LINKS_TO, ARTICLE, link.title.text, None, about[link.section]) for link in leading]
@@ -56,7 +56,7 @@ def links(title: str, article: Article, categories: Sequence[str]) -> list[Refer
 
 
 def _of_links_in(section: Section) -> dict[str, str]:
-    """What is said of all links in a section. They share it, so that it is looked at and written once."""
+    """The properties of all links in a section. They share one object, so that it is checked and written once."""
     link_type = "see_also" if is_see_also(section.title) else "internal"
     return {"link_type": link_type, "section": section.title} if section.title else {"link_type": link_type}
 

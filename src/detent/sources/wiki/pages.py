@@ -1,4 +1,4 @@
-"""What a wiki answers when it is asked for titles. There is one answer to each title that was asked for."""
+"""The answers of a wiki to a request for titles, one for each title."""
 
 from __future__ import annotations
 

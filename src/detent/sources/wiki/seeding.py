@@ -30,7 +30,7 @@ _LONGEST_SHOWN = 100
 _LINKS_LOOKED_AT = 20
 _AS_CATEGORY = " Give it as a category, and its articles are taken."
 _LOOKING_SECONDS = 1.0
-"""How long the titles of a dump, which may be millions, are looked through for a suggestion."""
+"""Longest time to search the titles of a dump, which may be millions, for a suggestion."""
 
 
 @dataclass
@@ -49,8 +49,8 @@ class Seeds:
 
 @dataclass(frozen=True)
 class _Fault:
-    """What is wrong with a title, and what may have been meant, where its page tells that; or that it is the title of a
-    category, so that no other can have been meant."""
+    """A problem with a title, and the titles possibly meant, if its page names them; or a mark that it is the title
+    of a category, so that no other can have been meant."""
 
     what: str
     meant: Sequence[str] = ()
@@ -58,7 +58,7 @@ class _Fault:
 
 
 class _Known(NamedTuple):
-    """What is kept of a page that was asked for: its title, whether that is another one, and what is wrong with it."""
+    """The facts kept of a requested page: its title, whether that differs from the requested one, and its problem."""
 
     title: str
     moved: bool = False
@@ -67,7 +67,7 @@ class _Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Wanted:
-    """What seeds are asked for: titles, the articles of categories, and what the wiki's own search finds."""
+    """The requested seeds: titles, the articles of categories, and the results of the wiki's own search."""
 
     titles: Sequence[str] = ()
     categories: Sequence[str] = ()
@@ -103,12 +103,12 @@ async def from_wiki(client: Client, wanted: Wanted, keep: Keep | None = None) ->
 
 
 def _is_explained(seeds: Seeds, title: str, fault: _Fault) -> bool:
-    """Whether it is found out what may have been meant by a title. Of one that is too long, nothing was."""
+    """Tell whether to look for the title that may have been meant. A title that is too long has none."""
     return len(seeds.faults) < MOST_TOLD and not fault.category and len(title) <= LONGEST_TITLE
 
 
 async def _near(client: Client, title: str, meant: Sequence[str]) -> list[str]:
-    """Titles that the wiki has and one which is no article may stand for. Its search may know some that are gone."""
+    """Existing titles that a title without an article may stand for. The wiki's search may return deleted ones."""
     near = await _existing(client, meant) or await _existing(client, await client.suggest(title))
     return near or await _existing(client, small_slips(title))
 
@@ -171,7 +171,7 @@ def _portions(titles: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _looked_at(answers: Mapping[str, Answer], site: Site) -> dict[str, _Known]:
-    """What is to be known of the answers to titles, without the texts."""
+    """The facts about the answers to titles, without the texts."""
     return {asked: _known(asked, answer, site) for asked, answer in answers.items()}
 
 

@@ -1,4 +1,4 @@
-"""What a wiki source is to do."""
+"""The settings of a wiki source."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ class WikiSettings:
 
     @property
     def address(self) -> str | None:
-        """Where the API is, as it may be shown."""
+        """The address of the API, safe to display."""
         return masked(self.api) if self.api else None
 
     @property
     def asked(self) -> str:
-        """The address that is asked, with the password of the user in it."""
+        """The address for requests, with the user's password."""
         place = urlsplit(self.api or "")
         user, at, host = place.netloc.rpartition("@")
         if not (self.password and at):
@@ -80,19 +80,19 @@ class WikiSettings:
 
     @property
     def service(self) -> str:
-        """What is asked at its own pace: the host, and with a port of its own each of several wikis there."""
+        """The name of the service that has its own rate limit: the host, with any unusual port."""
         place = urlsplit(self.api or "")
         usual = place.port in (None, _USUAL_PORTS.get(place.scheme))
         return self.host if usual else f"{self.host}:{place.port}"
 
     @property
     def requests_per_minute(self) -> float | None:
-        """How often the wiki may be asked: what was said, or else what is usual there; None for any number."""
+        """The request limit of the wiki: the given one, or else its usual one; None for no limit."""
         return self.per_minute or (_WIKIMEDIA_PER_MINUTE if is_wikimedia(self.host) else None)
 
 
 def without_password(api: str) -> tuple[str, str | None]:
-    """An address as it is kept, and the password that stood in it, if one did."""
+    """Split an address into the stored one, without a password, and the password, if it had one."""
     place = urlsplit(api)
     user, at, host = place.netloc.rpartition("@")
     name, colon, password = user.partition(":")
@@ -102,11 +102,11 @@ def without_password(api: str) -> tuple[str, str | None]:
 
 
 def is_same_wiki(one: str, other: str) -> bool:
-    """Whether two addresses are those of one API, whoever asks it."""
+    """Tell whether two addresses belong to one API, with any user."""
     places = [urlsplit(each)._replace(netloc=urlsplit(each).netloc.rpartition("@")[2]) for each in (one, other)]
     return places[0] == places[1]
 
 
 def is_wikimedia(host: str) -> bool:
-    """Whether these are the wikis of the Wikimedia Foundation, which want to know who asks."""
+    """Tell whether this is a wiki of the Wikimedia Foundation, which requires a contact."""
     return any(host == each or host.endswith(f".{each}") for each in _WIKIMEDIA)

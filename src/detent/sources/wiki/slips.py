@@ -28,6 +28,6 @@ def great_slips(title: str) -> list[str]:
 
 
 def _others(title: str, found: list[str]) -> list[str]:
-    """What is not the title itself, each once, with a large letter at its beginning as most wikis have it."""
+    """The variants that differ from the title, each once, capitalised as on most wikis."""
     large = dict.fromkeys(each[:1].upper() + each[1:] for each in found)
     return [each for each in large if each != title and each.strip()]

@@ -100,7 +100,7 @@ def tidy(dropped: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> Non
 
 
 def user_agent(contact: str | None) -> str:
-    """Who asks, as wikis want to know it."""
+    """The user agent that wikis require."""
     name = f"Detent/{version('detent')}"
     return f"{name} ({contact})" if contact else name
 

@@ -17,8 +17,8 @@ _DISAMBIGUATOR = "Disambiguator"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """How a title stands now: the page's latest revision, the page's own number, and the title that it has if that is
-    not the one asked for. If it is missing, both numbers are 0 and `reason` says why."""
+    """The current revision of a title: the page's latest revision, the id of the page, and its title if that differs
+    from the requested one. If the page is missing, both numbers are 0 and `reason` says why."""
 
     id: int
     page: int
@@ -51,12 +51,12 @@ def read_revision(found: Found) -> Revision | None:
 
 
 def read_site(info: Mapping[str, Any]) -> Site | None:
-    """How a wiki spells titles; None if this does not come from one."""
+    """Read a wiki's spelling of titles; None if the answer is not a wiki's."""
     return Site.of(info) if info.get("namespaces") else None
 
 
 def marks_disambiguation(info: Mapping[str, Any]) -> bool | None:
-    """Whether a wiki marks its disambiguation pages; None if it does not tell."""
+    """Tell whether a wiki marks its disambiguation pages; None if unknown."""
     if "extensions" not in info:
         return None
     return any(row.get("name") == _DISAMBIGUATOR for row in rows(info, "extensions"))

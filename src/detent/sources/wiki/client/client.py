@@ -101,8 +101,8 @@ class Client:
         self._connection.failed_in_a_row = other._connection.failed_in_a_row
 
     async def site(self) -> Site:
-        """How the wiki spells titles. It is asked once, however many want to know. From then on, a page without the
-        mark of a disambiguation page is known to be none, if the wiki marks them."""
+        """Return the wiki's spelling of titles, from one request for all callers. From then on, a page without the mark
+        of a disambiguation page is known to be none, if the wiki marks them."""
         async with self._asking_for_site:
             if self._site is None:
                 async with self._connection.leaving_alone():
@@ -125,7 +125,7 @@ class Client:
             return await self._each(titles, _PAGES, lambda found: read_answer(found, marks=self._marks), _unaskable)
 
     async def revisions(self, titles: Sequence[str]) -> dict[str, Revision]:
-        """How each title stands now, without its text."""
+        """Return the current revision of each title, without its text."""
         async with self._connection.leaving_alone():
             return await self._each(titles, {**_RESOLVED, "prop": "info"}, read_revision, _no_revision)
 
@@ -187,7 +187,7 @@ class Client:
             return list(dict.fromkeys(str(row["title"]) for name in lists.split("|") for row in rows(query, name)))
 
     async def _first(self, question: Mapping[str, str]) -> Mapping[str, Any]:
-        """What the first answer to a question says, which may go on; nothing where the wiki cannot be asked so."""
+        """Return the first answer to a query, which may continue; nothing if the wiki does not support the query."""
         try:
             async with aclosing(self._answers(question)) as answers:
                 return (await anext(answers)).get("query") or {}
@@ -203,7 +203,7 @@ class Client:
         read: Callable[[Found], Told | None],
         refuse: Callable[[str], Told | None],
     ) -> dict[str, Told]:
-        """What is read of where each title leads; of those that no wiki can be asked, what `refuse` says."""
+        """Return the result of `read` for the page of each title, and of `refuse` for a title that no wiki can have."""
         told = {title: answer for title in titles if (answer := refuse(title)) is not None}
         waiting = deque(title for title in dict.fromkeys(titles) if title not in told)
         silent: list[str] = []
@@ -220,7 +220,7 @@ class Client:
                 raise
             told |= answers
             rest = [title for title in batch if title not in answers]
-            # Some wikis answer the first of too many titles, and say nothing of the others.
+            # Some wikis answer only the first of too many titles, and leave out the others.
             (silent if len(rest) == len(batch) else waiting).extend(rest)
         if silent:
             raise self._unanswered(silent, told)
@@ -229,7 +229,7 @@ class Client:
     async def _read(
         self, batch: list[str], question: Mapping[str, str], read: Callable[[Found], Told | None]
     ) -> dict[str, Told]:
-        """What is read of the titles that the wiki says something of, once it has said all."""
+        """Return the result of `read` for each title in the wiki's answers, once all have arrived."""
         gathered = Gathered()
         sent = dict.fromkeys(unicodedata.normalize("NFC", title) for title in batch)
         async for answer in self._answers({**question, "titles": "|".join(sent)}):
@@ -272,12 +272,12 @@ class Client:
 
 
 def _half(name: str) -> str:
-    """How it begins."""
+    """The first half of a name."""
     return name[: max(len(name) // 2, 1)]
 
 
 def _nearest(name: str, others: Sequence[str]) -> list[str]:
-    """Those that are most like it, whatever is written large."""
+    """The most similar names, in any case."""
     alike = {each.lower(): each for each in others}
     return [alike[each] for each in difflib.get_close_matches(name.lower(), alike, MOST_SUGGESTIONS)]
 
@@ -307,8 +307,8 @@ def _sendable(text: str) -> str:
 
 
 def _unaskable(title: str) -> Absent | None:
-    """Why a title need not be asked for: it is empty, but for a section maybe, too long for any, or would be taken for
-    several."""
+    """The reason not to request a title: it is empty, except for a section, too long, or would be read as several
+    titles."""
     if not title.partition("#")[0].strip():
         return Absent("The title is empty.", Trouble.REJECTED)
     if len(title) > LONGEST_WRITTEN:

@@ -1,4 +1,4 @@
-"""What the answers to one question say together: which pages there are, and where each title leads."""
+"""The answers to one query combined: the pages, and the page of each title."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Row = dict[str, Any]
 
 
 class Found(NamedTuple):
-    """Where a title leads. `row` is what the wiki says of the page there, if there is one, and `absent` otherwise why
-    not; with neither, the wiki said nothing of it. `fragment` is the section that a redirect named."""
+    """The page of a title. `row` is the wiki's row of the page, if there is one, and otherwise `absent` is the reason;
+    with neither, the answer lacks the title. `fragment` is the section that a redirect names."""
 
     asked: str
     fragment: str = ""
@@ -64,7 +64,7 @@ class Gathered:
             self._add_page(row)
 
     def found(self, asked: str) -> Found:
-        """Where a title leads, once all answers are there."""
+        """Return the page of a title, once all answers have arrived."""
         way = self._way(asked)
         if way.circle:
             circle = " → ".join(way.titles)
@@ -112,18 +112,18 @@ class Gathered:
 
 
 def rows(query: Mapping[str, Any], name: str) -> Iterator[Row]:
-    """What a list holds; in the older of the two formats, some of them are objects with numbers for names."""
+    """The rows of a list; in the older of the two formats, some lists are objects with numbers for names."""
     listed = query.get(name) or ()
     yield from listed.values() if isinstance(listed, Mapping) else listed
 
 
 def flag(row: Mapping[str, Any], name: str) -> bool:
-    """Whether a row has a mark: one format says true or false, the other '' or nothing."""
+    """Tell whether a row has a mark: true or false in one format, '' or nothing in the other."""
     return row.get(name, False) not in (False, None)
 
 
 def _absence(row: Row, target: str) -> Absent | None:
-    """Why there is no page; None if there is one. `target` is where a redirect led, if one did."""
+    """The reason why there is no page; None if there is one. `target` is the target of a redirect, if there was one."""
     leads = f"It redirects to {target}, which" if target else "It"
     if flag(row, "invalid"):
         why = str(row.get("invalidreason") or "The wiki allows no such title.")
