@@ -14,7 +14,7 @@ from detent.errors import UnknownSetting, UnreadableConfiguration
 
 
 def from_file(file: Path) -> dict[KeyPath, Given]:
-    """What the file says; nothing if there is none."""
+    """The settings of the file; none if there is no file."""
     text = _text(file)
     document, lines = _parsed(file, text)
     given = {}
@@ -76,7 +76,7 @@ def _setting(path: KeyPath) -> Setting | None:
 
 
 def _unknown(path: KeyPath, value: object) -> str:
-    """What is wrong with a key that is no setting, and what was probably meant."""
+    """The error for a key that is no setting, with the setting that was probably meant."""
     name = dotted(path)
     if _is_section(path):
         header = f"[{STAGE}.NAME]" if path == (STAGE,) else f"[{name}]"

@@ -104,7 +104,7 @@ class _Scanner:
                 self.take()
 
     def ended(self, closing: str) -> bool:
-        """Whether the array or inline table ends here; else what comes next is its next element."""
+        """True if the array or inline table ends here; otherwise its next element follows."""
         self.skip(",", "\n")
         if self.next not in (closing, ""):
             return False

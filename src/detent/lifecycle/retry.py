@@ -1,4 +1,4 @@
-"""What to do after a failure: a pure function of the trouble, the attempt, the limits and `Retry-After`."""
+"""The decision after a failure: a pure function of the trouble, the attempt, the limits and `Retry-After`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_WAIT_SECONDS = 366 * 24 * 3600.0
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often, and how patiently, transient trouble is tried again."""
+    """The number of attempts at an item, and the backoff between them."""
 
     max_attempts: int = 3
     base_seconds: float = 2.0
@@ -63,7 +63,7 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of an item whose worker died: it fails, or waits again with so many attempts counted. `alone`: its
+    """The decision about an item whose worker died: it fails, or waits again with so many attempts counted. `alone`: its
     next attempt is made with nothing beside it."""
 
     fails: bool

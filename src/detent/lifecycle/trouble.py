@@ -1,4 +1,4 @@
-"""What kind of trouble an exception means: the tables "Failure Categories" and "Error Classification".
+"""The kind of trouble that an exception means: the tables "Failure Categories" and "Error Classification".
 
 Libraries are recognised by the names of their exception classes and not by importing them: a handler may
 use httpx, lxml or psycopg, and this module needs none of them.

@@ -51,37 +51,37 @@ class Report(Value):
     """Number of items that wait for anything else: their source is paused, no handler serves their state, or another
     worker has them."""
 
-    total: int = 0
+    total: int = field(default=0, repr=False)
     """Number of all items."""
 
-    finished: int = 0
+    finished: int = field(default=0, repr=False)
     """Number of items that are done."""
 
-    held_back: int = 0
+    held_back: int = field(default=0, repr=False)
     """Number of items beyond the limit of their source; they are not to be done."""
 
-    failed_states: tuple[str, ...] = ()
+    failed_states: tuple[str, ...] = field(default=(), repr=False)
     """The states of the items that failed."""
 
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = field(default=(), repr=False)
     """The reasons why items wait for a later retry, each once."""
 
-    left: tuple[Left, ...] = ()
+    left: tuple[Left, ...] = field(default=(), repr=False)
     """Items that this run does not work on."""
 
-    failures: tuple[str, ...] = ()
+    failures: tuple[str, ...] = field(default=(), repr=False)
     """A sentence for each source that could not name all of its items, or tell how they stand."""
 
-    stopped: str | None = None
+    stopped: str | None = field(default=None, repr=False)
     """`gently` or `at once`, if the run was stopped."""
 
-    found: int = 0
+    found: int = field(default=0, repr=False)
     """Number of items that the sources named."""
 
-    began: bool = True
+    began: bool = field(default=True, repr=False)
     """False if the run was stopped before work began."""
 
-    away: bool = False
+    away: bool = field(default=False, repr=False)
     """True if the database did not answer at the end of a stopped run; the counts are 0 then."""
 
     @property

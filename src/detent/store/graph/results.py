@@ -1,4 +1,4 @@
-"""What search reads of the nodes that it finds: by title, the groups they belong to, and what is shown of them."""
+"""Reads of search: nodes by title, the groups they belong to, and their shown fields."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ class Results:
         return {row.id: row.root_id for row in rows}
 
     async def read(self, ids: Sequence[int], roots: Mapping[int, int]) -> dict[int, Any]:
-        """What is shown of nodes, and of what each belongs to."""
+        """Read the shown fields of nodes, and of the node each belongs to."""
         asked = {"ids": list(ids), "roots": [roots.get(number, number) for number in ids]}
         return {row.item_id: row for row in await self._database.fetch("results", asked)}
