@@ -63,8 +63,10 @@ def decide(
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """The decision about an item whose worker died: it fails, or waits again with so many attempts counted. `alone`: its
-    next attempt is made with nothing beside it."""
+    """The decision about an item whose worker died: it fails, or waits again with so many attempts counted.
+
+    `alone`: its next attempt is made with nothing beside it.
+    """
 
     fails: bool
     attempt: int
