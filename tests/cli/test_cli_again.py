@@ -63,7 +63,7 @@ def test_a_move_that_is_not_made_is_not_reported_as_made(failed: detent.Detent, 
 
     assert result.returncode == 1
     assert result.stdout == "Retried 1 item.\n"
-    assert "topic 3 was left as it is, success: only failed items are retried" in result.stderr
+    assert "topic 3 was left in the state success: only failed items can be retried" in result.stderr
     illegal = said("retry", "a.py", "--to", "ready")
     assert illegal.returncode == 2
     assert "`detent lifecycles node` lists its moves" in illegal.stderr
@@ -74,7 +74,7 @@ def test_a_move_that_is_not_made_is_not_reported_as_made(failed: detent.Detent, 
 def test_which_items_must_be_said(said: Callable[..., Result], command: str) -> None:
     result = said(command)
     assert result.returncode == 2
-    assert "Say which items" in result.stderr
+    assert "Select items by key" in result.stderr
     assert said(command, "topic 0", "--all").returncode == 2
 
 
@@ -114,7 +114,7 @@ def test_skip_skips_what_waits_or_failed(failed: detent.Detent, said: Callable[.
     assert [entry.to_state for entry in failed.history(failed.find("a.py")[0])][-2:] == ["pending", "skip"]
     refused = said("skip", "topic 0")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "topic 0 was left as it is, failed: its lifecycle does not let it be skipped" in refused.stderr
+    assert "topic 0 was left in the state failed: its lifecycle does not allow skipping" in refused.stderr
 
 
 def test_without_a_terminal_reset_asks_nobody_and_does_nothing(
@@ -124,13 +124,13 @@ def test_without_a_terminal_reset_asks_nobody_and_does_nothing(
     result = ran("reset", "--all", stdin=subprocess.PIPE)
 
     assert result.returncode == 2
-    assert "Nobody can be asked here, so nothing was done: say --yes" in result.stderr
+    assert "There is no terminal to confirm on, so nothing was done. Add --yes" in result.stderr
     assert states(failed) == {"pending": 2, "success": 1, "failed": 3}
 
 
 def test_on_a_terminal_reset_asks(failed: detent.Detent, terminal: Callable[..., Any]) -> None:
     screen = terminal("reset", "--source", "topics")
-    screen.wait_for("Put 6 items back to the beginning? [y/N]")
+    screen.wait_for("Reset 6 items to the start of the lifecycle? [y/N]")
     screen.press("n\n")
     assert screen.end() == 130
     assert "Nothing was done." in screen.shown
@@ -138,7 +138,7 @@ def test_on_a_terminal_reset_asks(failed: detent.Detent, terminal: Callable[...,
     assert states(failed) == {"pending": 2, "success": 1, "failed": 3}
 
     screen = terminal("reset", "topic 3")
-    screen.wait_for("Put 1 item back to the beginning? [y/N]")
+    screen.wait_for("Reset 1 item to the start of the lifecycle? [y/N]")
     screen.press("y\n")
     assert screen.end() == 0
     assert states(failed) == {"pending": 3, "failed": 3}

@@ -55,7 +55,7 @@ def test_what_a_slow_source_has_named_is_kept_when_it_is_stopped(
 
         out, err = process.communicate(timeout=30)
         assert (process.returncode, out) == (status, "")
-        assert err.splitlines()[-1].endswith("Stopped. What was found so far is kept: 3 items.")
+        assert err.splitlines()[-1].endswith("Stopped. Items found so far are kept: 3 items.")
         assert states(opened) == {"pending": 3}
 
 

@@ -102,7 +102,7 @@ def test_mistakes_are_told_in_a_sentence(said: Callable[..., Result], tmp_path: 
         ("around", "home", "--source", "sight"): "Did you mean 'site'?",
         ("import", "nothing.jsonl"): "nothing.jsonl cannot be read: No such file or directory.",
         ("export", "no/where.jsonl"): "cannot be written: No such file or directory.",
-        ("export", "-", "--format", "parquet"): "name a folder",
+        ("export", "-", "--format", "parquet"): "give a folder",
         ("export", "out.csv"): "out.csv ends with .csv, which is no format. Let it end with one, or name it: jsonl",
         ("digest", "--source", "sight"): "Did you mean 'site'?",
     }.items():

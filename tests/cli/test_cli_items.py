@@ -37,7 +37,7 @@ def test_items_are_listed_with_the_reasons_of_those_that_failed(said: Callable[.
     listed = said("items").stdout
 
     assert "not_found: it is gone" in listed
-    assert "too fast (attempt 1; again after 20" in listed
+    assert "too fast (attempt 1; retry after 20" in listed
     assert len(listed.splitlines()) == 11
 
 
@@ -193,7 +193,7 @@ def test_show_tells_where_a_redirect_leads(
     [item] = wiki.claim(ARTICLE, "discovered", owner="somebody", limit=1)
     wiki.settle([(item, detent.Done(alias_of="page 9"))])
 
-    assert "Leads to  page 9" in said("show", item.key).stdout
+    assert "Redirect to  page 9" in said("show", item.key).stdout
     assert document("show", item.key)["alias_of"] == "page 9"
 
 
@@ -214,7 +214,7 @@ def test_show_reads_out_what_an_item_and_its_sections_say(
     texts = [{"title": title, "text": text} for title, text in pieces if text]
     assert document("show", item.key, "--text")["texts"] == texts
     without = said("show", named.key, "--text")
-    assert (without.returncode, without.stderr) == (2, f"wiki/Article/{named.key}: It leads to {item.key}.\n")
+    assert (without.returncode, without.stderr) == (2, f"wiki/Article/{named.key}: It is a redirect to {item.key}.\n")
     assert said("show", "page 9", "--text").stderr == "wiki/Article/page 9: It has no text.\n"
 
 

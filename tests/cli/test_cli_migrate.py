@@ -167,7 +167,7 @@ def test_a_second_time_nothing_changes(
     write(*GRAPH, node(5))
     assert said("migrate-flags", "all.json").stdout.splitlines() == [
         "brain/Scope: 1 pending",
-        "1 node and 0 relationships migrated. 5 more were there already.",
+        "1 node and 0 relationships migrated. 5 more existed already.",
     ]
 
 
@@ -210,7 +210,7 @@ def test_of_many_malformed_lines_the_first_are_told(
     write(*["no"] * 30, GRAPH[0])
     result = said("migrate-flags", "all.json")
     assert len(result.stderr.splitlines()) == 21
-    assert result.stderr.splitlines()[-1] == "Nor were 10 more lines."
+    assert result.stderr.splitlines()[-1] == "10 more lines could not be migrated."
     assert states(opened) == {"u0": "ready"}
 
 

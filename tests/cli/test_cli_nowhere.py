@@ -105,7 +105,7 @@ def test_without_a_place_for_complaints_or_answers_it_goes_on(project: Path) -> 
     assert through_the_shell(project, '"$@" status 2>&-').returncode == 0
     closed = through_the_shell(project, '"$@" db prune --before 2999-01-01 <&-')
     assert closed.returncode == 2
-    assert "say --yes" in closed.stderr
+    assert "Add --yes" in closed.stderr
 
 
 @pytest.mark.parametrize("arguments", ["status", "run", "init", "db start"])

@@ -74,7 +74,7 @@ def test_what_is_to_be_tried_again_is_said_and_takes_as_long_as_it_waits(progres
 
     parsing, linking, _ = progress.update(counts, 10.0, [Later(2, 60.0), Later(), Later()])
     assert (parsing.again, parsing.left_seconds) == (2, 60.0)
-    assert line(parsing) == "files/File parsing: 70 of 100 done, 7.0/s, about 1 min left, 2 to be tried again"
+    assert line(parsing) == "files/File parsing: 70 of 100 done, 7.0/s, about 1 min left, 2 to retry"
     assert linking.again == 0
 
     parsing, _, _ = progress.update(counts, 10.0, [Later(30, 0.3), Later(), Later()])

@@ -44,18 +44,20 @@ def test_a_source_is_removed_with_its_items(topics: detent.Detent, said: Callabl
 def test_where_nobody_can_be_asked_nothing_is_removed(topics: detent.Detent, ran: Callable[..., Result]) -> None:
     result = ran("remove", "topics")
     assert (result.returncode, result.stdout) == (2, "")
-    assert "Remove the source 'topics' with 1,500 items for ever? Nobody can be asked here" in result.stderr
+    assert (
+        "Remove the source 'topics' with 1,500 items permanently? There is no terminal to confirm on" in result.stderr
+    )
     assert counts(topics) == {"topics": 1500, "my notes": 1}
 
 
 def test_a_person_is_asked(topics: detent.Detent, terminal: Callable[..., Any]) -> None:
     shown = terminal("remove", "my notes")
-    shown.wait_for("Remove the source 'my notes' with 1 item for ever?")
+    shown.wait_for("Remove the source 'my notes' with 1 item permanently?")
     shown.press("n\n")
     assert shown.end() == 130
     assert counts(topics)["my notes"] == 1
     shown = terminal("remove", "my notes")
-    shown.wait_for("for ever?")
+    shown.wait_for("permanently?")
     shown.press("y\n")
     assert shown.end() == 0
     assert "is removed, with 1 item." in shown.shown

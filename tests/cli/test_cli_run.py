@@ -123,7 +123,7 @@ SOURCES = [topics(generate, ["slow", "quick"])]
 
     assert result.returncode == 3
     assert last_line(result).startswith("1 item waits for a later retry, the first until 20")
-    assert last_line(result).endswith(": `detent run` tries again then. come back later")
+    assert last_line(result).endswith(": `detent run` retries them then. come back later")
 
 
 def test_a_reason_to_wait_is_one_line_that_moves_no_cursor(
@@ -137,7 +137,7 @@ SOURCES = [topics(generate, ["slow"])]
 
     told = last_line(ran("run", "--no-wait"))
 
-    assert "tries again then. come back \\x1b[31mlater later" in told
+    assert "retries them then. come back \\x1b[31mlater later" in told
     assert told.endswith("later …")
 
 
@@ -236,7 +236,7 @@ def test_a_paused_source_is_not_passed_over_in_silence(
     result = ran("run")
 
     assert result.returncode == 3
-    assert last_line(result) == "2 items of topics/Topic left, since it is paused: detent resume topics"
+    assert last_line(result) == "2 items of topics/Topic left; the source is paused: detent resume topics"
     assert said("resume", "topics").returncode == 0
     assert last_line(ran("run")) == "All 2 items are done."
 
@@ -362,7 +362,7 @@ def test_items_of_sources_that_this_run_does_not_have_are_not_passed_over(
     assert result.returncode == 3
     assert last_line(result) == (
         "The one item of this run's sources is done. "
-        "2 items of others/Topic left, whose source is in none of this run's modules"
+        "2 items of others/Topic left, whose source is not in this run's modules"
     )
 
 
@@ -436,7 +436,7 @@ def test_a_run_says_in_whose_hands_is_what_it_waits_for(
 
     result = ran("run")
 
-    assert "Waiting for 1 item in the hands of elsewhere:4703, free at " in result.stderr
+    assert "Waiting for 1 item held by elsewhere:4703; the lease expires at " in result.stderr
     assert (result.returncode, last_line(result)) == (0, "All 2 items are done.")
 
 

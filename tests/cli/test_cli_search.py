@@ -172,7 +172,7 @@ def test_before_there_is_anything_nothing_is_a_mistake(
         "Nothing is found: there are no texts yet. `detent run` brings them in.\n",
     )
     assert document("search", "cat")["hits"] == []
-    assert said("suggest", "c").stdout == "No title begins so.\n"
+    assert said("suggest", "c").stdout == "No title begins with this.\n"
 
 
 async def lose_provider(db: detent.AsyncDetent) -> None:
@@ -227,7 +227,7 @@ def test_similar_nodes_are_found(said: Callable[..., Result], document: Callable
     assert said("similar", "Cat", "--limit", "1").stdout.startswith(" 1. The Dog  Dog  wiki/Article")
     assert document("similar", "Cat/0", "--passages", "--only-label", "Section")["hits"][0]["label"] == "Section"
     result = said("similar", "Cat", "--only-label", "Category")
-    assert result.stdout == "Nothing is found that is like 'Cat'.\n"
+    assert result.stdout == "Nothing similar to 'Cat' was found.\n"
 
 
 @pytest.mark.usefixtures("wiki")
@@ -248,18 +248,18 @@ def test_mistakes_are_told_in_a_sentence(said: Callable[..., Result]) -> None:
         ("search", "cat", "--source", "wikki"): "There is no source 'wikki'. Did you mean 'wiki'?",
         ("search", "cat", "--label", "Artikel"): "Did you mean 'Article'?",
         ("search", "cat", "--around", "Catt"): "There is no item with the key 'Catt'. Did you mean 'Cat",
-        ("search", "cat", "--mode", "graph"): "name them with --around KEY",
-        ("search", "cat", "--mode", "text", "--around", "Dog"): "Leave one of them out",
+        ("search", "cat", "--mode", "graph"): "add --around KEY",
+        ("search", "cat", "--mode", "text", "--around", "Dog"): "Remove one of them",
         ("search", "cat", "--weights", "1"): "not two numbers",
         ("search", "cat", "--weights", "nan,1"): "not two numbers",
-        ("search", "cat", "--weights", "1,1"): "name the nodes with --around KEY",
+        ("search", "cat", "--weights", "1,1"): "add --around KEY",
         ("search", "cat", "--since", "yesterday"): "'yesterday' is no date. Write a year, a month or a day, such as",
         ("search", "cat", "--until", "nonsense"): "'nonsense' is no date.",
         ("search", "cat", "--since", "2020-13"): "'2020-13' is no date.",
-        ("search", "cat", "--since", "2015", "--until", "2012"): "Nothing can be since 2015 and until 2012",
+        ("search", "cat", "--since", "2015", "--until", "2012"): "--since 2015 is later than --until 2012",
         ("search", "cat", "--property", "size"): "'size' is not NAME=VALUE",
         ("search", "cat", "--property", "a..b=1"): "'a..b=1' is not NAME=VALUE",
-        ("search", "cat", "--property", "a=1", "--property", "a.b=1"): "lies inside",
+        ("search", "cat", "--property", "a=1", "--property", "a.b=1"): "is inside a property",
         ("search", "cat", "--property", "a=1", "--property", "a=2"): "given twice",
         ("search", "cat", "--property", "a=1e999"): "cannot be written as JSON",
         ("search", "cat", "--path", "\udcff"): "half a surrogate pair",

@@ -54,7 +54,7 @@ def test_sigterm_mid_run_loses_nothing_and_a_second_run_finishes(
     out, err = process.communicate(timeout=60)
 
     assert process.returncode == 143
-    assert "Stopping: what is being worked on may finish" in err
+    assert "Stopping: items in progress may finish" in err
     assert out.startswith("Stopped: ")
     assert "Nothing is lost" in out
     assert states(opened).get("in_progress", 0) == 0
@@ -74,7 +74,7 @@ def test_ctrl_c_on_a_terminal_stops_gently(
 
     screen.press("\x03")
 
-    screen.wait_for("Stopping: what is being worked on may finish")
+    screen.wait_for("Stopping: items in progress may finish")
     assert screen.end() == 130
     assert "Stopped: " in screen.shown.rstrip().splitlines()[-1]
     assert states(opened).get("in_progress", 0) == 0
@@ -179,7 +179,7 @@ SOURCES = [detent.Source("t", {"T": TOPIC}, [detent.Handler("in_progress", lambd
 
         out, err = process.communicate(timeout=30)
         assert (process.returncode, out) == (status, "")
-        assert "What was found so far is kept: 10,000 items." in err
+        assert "Items found so far are kept: 10,000 items." in err
         assert "Traceback" not in err
         assert states(opened) == {"pending": 10_000}
 

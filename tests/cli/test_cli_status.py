@@ -83,7 +83,7 @@ def test_sources_and_their_pause(
     assert "topics (paused)" in said("status").stdout
     assert "since 20" in said("sources").stdout
     assert topics.claim(TOPIC, "pending", owner="somebody") == []
-    assert said("resume", "topics").stdout.startswith("topics is worked on again")
+    assert said("resume", "topics").stdout.startswith("topics is resumed")
     assert said("resume", "topics").stdout == "topics was not paused.\n"
     assert len(topics.claim(TOPIC, "pending", owner="somebody")) == 2
     assert said("pause", "topic").stderr.strip() == "There is no source 'topic'. Did you mean 'topics'?"

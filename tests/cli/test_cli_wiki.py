@@ -101,7 +101,7 @@ def test_when_the_target_is_reached_all_is_done_and_the_others_are_told(
     said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl", "--target", "2")
     result = ran("run")
     assert result.returncode == 0
-    assert "items are done; 2 more items are beyond what was asked for." in result.stdout
+    assert "items are done; 2 more items are beyond the source's limit." in result.stdout
 
 
 def test_sources_tell_settings_that_are_nothing_and_few_of_many_seeds(
@@ -172,7 +172,7 @@ def test_how_far_it_goes_is_told(said: Callable[..., Result], wiki: WikiServer, 
 
 def test_a_source_that_was_not_run_yet_has_no_empty_table(said: Callable[..., Result], wiki: WikiServer) -> None:
     said("add", "wiki", "birds", "--api", wiki.api, "--seed", "Owl")
-    told = "No items are known yet: the next `detent run` lets the sources name theirs."
+    told = "No items are known yet: the next `detent run` discovers them."
     assert said("status").stdout == f"{told}\n"
     assert said("sources").stdout.startswith(f"{told}\nbirds (wiki): ")
 

@@ -78,7 +78,7 @@ def test_while_articles_wait_for_their_turn_it_is_told_why_and_until_when(start:
     process = start("run")
     assert process.stderr is not None
     told = next(line for line in process.stderr if "refused" in line)
-    assert "refused with 503 Service Unavailable: Back soon; it is asked again at 20" in told
+    assert "refused with 503 Service Unavailable: Back soon; next request at 20" in told
     process.kill()
 
 
@@ -90,14 +90,14 @@ def test_while_what_has_changed_is_asked_for_it_is_told_why_that_takes_so_long(
     process = start("run", "--refresh")
     assert process.stderr is not None
     told = next(line for line in process.stderr if "refused" in line)
-    assert "refused with 503 Service Unavailable: Back soon; it is asked again at 20" in told
+    assert "refused with 503 Service Unavailable: Back soon; next request at 20" in told
     process.kill()
 
 
 def test_on_a_terminal_the_reason_stands_below_the_table(terminal: Callable[..., Any], added: WikiServer) -> None:
     added.fail_next(SOON, SOON)
     screen = terminal("run")
-    screen.wait_for("refused with 503 Service Unavailable: Back soon; it is asked again at 20")
+    screen.wait_for("refused with 503 Service Unavailable: Back soon; next request at 20")
     screen.process.kill()
 
 
@@ -108,7 +108,7 @@ def test_who_only_waits_for_a_turn_is_let_go_at_once_without_an_attempt(
     added.fail_next(LATER_THAN_THE_TEST, LATER_THAN_THE_TEST)
     process = start("run")
     assert process.stderr is not None
-    next(line for line in process.stderr if "it is asked again at" in line)
+    next(line for line in process.stderr if "next request at" in line)
     process.send_signal(number)
     assert process.wait(20) == 128 + number
     assert query("SELECT DISTINCT state, attempt FROM item") == [("discovered", 0)]

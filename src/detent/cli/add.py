@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Types(Mapping[str, click.Command]):
-    """The commands by the names of types. Only the registration of the one that is asked for is imported."""
+    """The commands by the names of types. Only the registration of the type in use is imported."""
 
     def __getitem__(self, name: str) -> click.Command:
         from detent.application.adding import find_type
@@ -55,9 +55,9 @@ class TypeGroup(Group):
 
 @click.group(cls=TypeGroup, short_help="Add a source: a folder of files, a wiki.", subcommand_metavar="TYPE NAME …")
 def add() -> None:
-    """Add a source of one of the installed types, or change what one is to do.
+    """Add a source of an installed type, or change the settings of one.
 
-    `detent run` then works on it.
+    `detent run` then processes it.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ add.commands = Types()  # type: ignore[assignment]  # click only reads it
 
 
 def _broken(name: str, error: PluginBroken) -> click.Command:
-    """The command of a type that cannot be imported, which says so whatever it is given."""
+    """The command of a type that cannot be imported; it reports this for any arguments."""
 
     def called(**_: Any) -> None:
         raise error

@@ -1,4 +1,4 @@
-"""`detent completion`: what a shell needs to complete commands and options."""
+"""`detent completion`: scripts for shells to complete commands and options."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INSTALL = {
 @click.argument("shell", required=False, type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str | None) -> None:
-    """Print the script that lets SHELL (yours) complete commands and options with the Tab key.
+    """Print the script that completes commands and options in SHELL (default: yours) with the Tab key.
 
     \b
     Examples:
@@ -33,6 +33,6 @@ def completion(ctx: click.Context, shell: str | None) -> None:
     name = shell or Path(os.environ.get("SHELL", "")).name
     kind = get_completion_class(name)
     if name not in _INSTALL or kind is None:
-        raise click.UsageError(f"Your shell is not one of {', '.join(_INSTALL)}. Name one of them.")
+        raise click.UsageError(f"Your shell is not one of {', '.join(_INSTALL)}. Give one of them as SHELL.")
     script = kind(ctx.find_root().command, {}, "detent", "_DETENT_COMPLETE").source()
     click.echo(f"# Completion of detent for {name}. {_INSTALL[name]}\n{script}")

@@ -1,4 +1,4 @@
-"""`detent config`: every value in force, and where it comes from."""
+"""`detent config`: every value in force, and its origin."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     settings    a list of: name, value, unit, description, origin
 """)
 def config(session: Session, json_: bool) -> None:
-    """Show every setting: its value in force, and whether that is from a flag, the environment, detent.toml
-    or the default. Passwords are hidden.
+    """Show every setting with its value in force and its origin: a flag, the environment, detent.toml or the
+    default. Passwords are hidden.
 
-    What a handler declares for itself, in your modules, wins over [worker] in detent.toml and over the defaults;
+    Values that a handler in your modules declares win over [worker] in detent.toml and over the defaults;
     [stage.NAME] in detent.toml, the environment and flags win over that.
 
     \b

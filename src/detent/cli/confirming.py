@@ -1,4 +1,4 @@
-"""Asking a person before something is done that cannot be undone."""
+"""Confirmation by a person before a change that cannot be undone."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import sys
 import click
 
 DECLINED = 130
-"""The exit status where somebody answers no, as if by Ctrl-C."""
+"""The exit status for the answer no, as for Ctrl-C."""
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask a person. Where there is none, nobody is asked, and nothing is done without --yes."""
+    """Ask a person to confirm. Without a terminal, --yes is required."""
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
-        raise click.UsageError(f"{question} Nobody can be asked here, so nothing was done: say --yes to do it.")
+        raise click.UsageError(
+            f"{question} There is no terminal to confirm on, so nothing was done. Add --yes to confirm."
+        )
     if not click.confirm(question, err=True):
         click.echo("Nothing was done.", err=True)
         raise click.exceptions.Exit(DECLINED)

@@ -1,5 +1,4 @@
-"""How far something is that takes longer than a moment: a line that stays in place on a terminal, else one now and
-then."""
+"""The progress of a long operation: a line that stays in place on a terminal, or else one every few seconds."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ SOON_SECONDS = 1.0
 
 
 class Counting:
-    """`Importing: 12,000 of 50,000 items, 4,000/s, about 10 s left`. What is over within a second shows nothing."""
+    """`Importing: 12,000 of 50,000 items, 4,000/s, about 10 s left`. Operations below a second show nothing."""
 
     def __init__(self, console: Console, doing: str, noun: str, every_seconds: float | None = None) -> None:
         self._console = console

@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from detent.application.database import Checked, DatabaseInfo, Pruned
 
 
-@click.group("db", cls=Group, short_help="Look after the database and its server.")
+@click.group("db", cls=Group, short_help="Manage the database and its server.")
 def database() -> None:
-    """Look after the database: what it is, whether its counts are right, its schema, and its server."""
+    """Manage the database: show it, check its counts, upgrade its schema, prune the journal, run its server."""
 
 
-@database.command("info", short_help="Show where the database is, and who uses it.")
+@database.command("info", short_help="Show the database's address, size and users.")
 @with_session
 @as_json("""
     server      "own" for the one in .detent, "given" for one that was named
-    address     where it is; passwords are hidden; null if Detent's own was never started
-    running     whether it answers; error, why it does not, or null
+    address     its address; passwords are hidden; null if Detent's own was never started
+    running     true if it answers; error, the reason if not, or null
     version, data_folder, socket_folder, pid    of the server; null where not known
-    size_bytes  what it takes on disk; connections, how many there are; null if it does not run
-    schema_version, newest_schema_version       what the database has (null if it does not run), and what
-    this program knows
+    size_bytes  its size on disk; connections, their number; null if it does not run
+    schema_version, newest_schema_version       the database's (null if it does not run), and this
+    program's
     users       the process numbers that use Detent's own server
-    held        whether `detent db start` keeps it running
+    held        true if `detent db start` keeps it running
 """)
 def info(session: Session, json_: bool) -> None:
-    """Show where the database is, its versions and size, and who uses it. Nothing is started or changed.
+    """Show the database's address, versions, size and users, without starting or changing anything.
 
     \b
     Examples:
@@ -64,17 +64,17 @@ def _show(session: Session, found: DatabaseInfo) -> None:
 
 
 @database.command("check", short_help="Compare the counts with the items.")
-@click.option("--repair", is_flag=True, help="Count all items anew where the counts are wrong.")
+@click.option("--repair", is_flag=True, help="Recount all items where the counts are wrong.")
 @with_session
 @as_json("""
-    ok          whether nothing is wrong, after a repair if one was asked for
-    problems    a list of sentences: what is wrong
-    repaired    a list of sentences: what was wrong and has been put right
+    ok          true if nothing is wrong, after a repair if requested
+    problems    a list of sentences: the problems found
+    repaired    a list of sentences: the problems repaired
 """)
 def check(session: Session, repair: bool, json_: bool) -> int:
-    """Compare the counts with the items, and each item with its place. Exit status 1 if something is wrong.
+    """Compare the counts with the items, and each item with its place. The exit status is 1 if something is wrong.
 
-    It reads all items; workers go on meanwhile.
+    It reads all items; workers continue meanwhile.
 
     \b
     Examples:
@@ -93,8 +93,8 @@ def check(session: Session, repair: bool, json_: bool) -> int:
 @database.command("upgrade", short_help="Bring the schema up to date.")
 @with_session
 def upgrade(session: Session) -> None:
-    """Bring the database's schema to what this program needs. Other commands do this by themselves when they
-    open the database; this one says what was done.
+    """Upgrade the database's schema to the version of this program. Other commands do this when they open the
+    database; this one reports the steps.
 
     \b
     Examples:
@@ -111,15 +111,15 @@ def upgrade(session: Session) -> None:
 
 
 @database.command("prune", short_help="Drop old moves from the journal.")
-@click.option("--before", metavar="DATE", help="Drop moves made before this day or time (UTC), such as 2025-06-30.")
+@click.option("--before", metavar="DATE", help="Drop moves made before this date or time (UTC), such as 2025-06-30.")
 @click.option("--keep-days", type=click.IntRange(1), help="Drop moves older than this many days.")
-@click.option("--yes", is_flag=True, help="Do not ask, even if all that the journal has is dropped.")
+@click.option("--yes", is_flag=True, help="Do not ask, even if the whole journal is dropped.")
 @with_session
 def prune(session: Session, before: str | None, keep_days: int | None, yes: bool) -> None:
-    """Drop old moves from the journal; items keep their state and data. Whole months are dropped at a time, once
-    all of a month is old enough. A time that is still to come drops this month too, so that is asked about first.
+    """Drop old moves from the journal; items keep their state and data. A month is dropped as a whole, once all of
+    it is old enough. A date in the future drops the current month too, after a confirmation.
 
-    Without an option, the setting journal.retention_days says what is old.
+    Default: moves older than the setting journal.retention_days.
 
     \b
     Examples:
@@ -128,14 +128,14 @@ def prune(session: Session, before: str | None, keep_days: int | None, yes: bool
     """
 
     if before and keep_days:
-        raise click.UsageError("Say --before or --keep-days, not both.")
+        raise click.UsageError("Use --before or --keep-days, not both.")
 
     async def pruned(db: AsyncDetent) -> Pruned:
         from detent.application.database import prune_limit
 
         limit = prune_limit(db.settings, before, keep_days)
         if limit > datetime.now(UTC):
-            confirm(f"{before} is still to come. Drop what the journal has of this month too?", yes)
+            confirm(f"{before} is in the future. Drop this month's moves too?", yes)
         return await db.prune(before=limit)
 
     found = session.with_db(pruned)
@@ -143,15 +143,15 @@ def prune(session: Session, before: str | None, keep_days: int | None, yes: bool
     session.say(
         f"Dropped the moves of {', '.join(found.months)}, before {limit}."
         if found.months
-        else f"No month of the journal lies wholly before {limit}, so nothing was dropped."
+        else f"No month of the journal is entirely before {limit}, so nothing was dropped."
     )
 
 
-@database.command("start", short_help="Start Detent's own server, and keep it.")
+@database.command("start", short_help="Start Detent's own server, and keep it running.")
 @with_session
 def start(session: Session) -> None:
-    """Start Detent's own server and keep it running until `detent db stop`. Commands answer faster then; without
-    it, the server starts with the first command that needs it and stops after the last.
+    """Start Detent's own server and keep it running until `detent db stop`. Commands answer faster then. Otherwise,
+    the server starts with the first command that needs it and stops after the last.
 
     \b
     Examples:
@@ -160,15 +160,15 @@ def start(session: Session) -> None:
     from detent.application.database import start_server
 
     folder = session.finish(lambda: start_server(session.project, database=session.database))
-    session.say(f"The server in {folder} runs, and stays until `detent db stop`.")
+    session.say(f"The server in {folder} is running until `detent db stop`.")
 
 
 @database.command("stop", short_help="Stop Detent's own server.")
-@click.option("--yes", is_flag=True, help="Do not ask, even if somebody uses the server.")
+@click.option("--yes", is_flag=True, help="Do not ask, even if the server is in use.")
 @with_session
 def stop(session: Session, yes: bool) -> None:
-    """Stop Detent's own server. Nothing that was stored is lost; what uses it, such as a running
-    `detent work`, is asked about first.
+    """Stop Detent's own server. Stored data is safe. If the server is in use, for example by `detent work`, it asks
+    first.
 
     \b
     Examples:
@@ -182,13 +182,13 @@ def stop(session: Session, yes: bool) -> None:
         return
     if users:
         who = f"process{'es' if len(users) > 1 else ''} {', '.join(map(str, users))}"
-        confirm(f"The server is used by the {who}. Stop it all the same?", yes)
+        confirm(f"The server is used by the {who}. Stop it anyway?", yes)
     stopped = session.finish(lambda: stop_server(session.project, database=session.database))
     session.say(f"The server in {stopped.folder} {'has stopped' if stopped.ran else 'was not running'}.")
 
 
 def _lines(found: DatabaseInfo) -> list[tuple[str, str]]:
-    schema = f"{found.schema_version} of {found.newest_schema_version}, the newest that this program knows"
+    schema = f"{found.schema_version} of {found.newest_schema_version}, the newest version of this program"
     lines = [
         ("Server", "Detent's own" if found.server == "own" else "given by the settings"),
         ("Address", found.address),
@@ -210,7 +210,7 @@ def _running(found: DatabaseInfo) -> str:
         return "no; it starts with the first command that needs it"
     if found.server == "given":
         return "yes"
-    kept = "kept by `detent db start`" if found.held else "it stops when nobody uses it"
+    kept = "kept by `detent db start`" if found.held else "it stops after its last user"
     return f"yes, as process {found.pid}; {kept}"
 
 
@@ -220,8 +220,8 @@ def _report(session: Session, found: Checked, repair: bool) -> None:
     for problem in found.problems:
         session.say(f"Wrong: {problem}")
     if found.problems and not repair:
-        session.say("`detent db check --repair` counts all items anew.")
+        session.say("`detent db check --repair` recounts all items.")
     elif found.problems:
-        session.say("This is not repaired by counting anew; please report it.")
+        session.say("A recount does not repair this; please report it.")
     elif not found.repaired:
         session.say("Nothing is wrong: the counts agree with the items, and every item is in its place.")

@@ -22,7 +22,7 @@ from detent.cli.output import duration, number
 
 LINE_SECONDS = 5.0
 
-_BAR, _AGAIN = "", "Again"
+_BAR, _AGAIN = "", "Retries"
 _COLUMNS = ("Source", "Label", "Stage", "Done", _BAR, "Rate", "Left", _AGAIN, "Failed")
 _WIDE = 100
 """Characters of a line that has room for a bar beside the numbers."""
@@ -36,16 +36,16 @@ class Display(Protocol):
     ) -> None: ...
 
     def found(self, count: int) -> None:
-        """Show how many items the sources have named so far."""
+        """Show the number of items discovered so far."""
 
     def show(self, stages: Sequence[StageProgress]) -> None:
-        """Show how far the work is."""
+        """Show the progress."""
 
     def say(self, sentence: str) -> None:
-        """Tell something once."""
+        """Print a sentence."""
 
     def note(self, sentence: str | None) -> None:
-        """Tell what the present state of affairs is, until another note replaces it."""
+        """Show the present situation until another note replaces it."""
 
 
 def display(console: Console) -> Display:
@@ -53,7 +53,7 @@ def display(console: Console) -> Display:
 
 
 class LineDisplay:
-    """A line per stage that went on, every few seconds; none for one that had nothing to do from the beginning."""
+    """A line every few seconds per stage with progress; none for a stage without work from the start."""
 
     def __init__(self, console: Console, every_seconds: float = LINE_SECONDS) -> None:
         self._console = console
@@ -162,7 +162,7 @@ class LiveDisplay:
         picture = shown if stages else Group()
         if self._ended:
             return picture
-        running = f"{duration(round(time.monotonic() - self._began))}; Ctrl-C stops after what is being worked on"
+        running = f"{duration(round(time.monotonic() - self._began))}; Ctrl-C stops after the items in progress"
         return Group(picture, Text(self._note or running, style="dim" if self._note is None else "yellow"))
 
     def _is_wide(self) -> bool:
@@ -184,8 +184,8 @@ def _cells(stage: StageProgress) -> tuple[RenderableType, ...]:
 
 
 class _Terminal:
-    """Takes the terminal for the progress, and gives whoever writes to it meanwhile, workers above all, a pipe
-    in its place. A thread passes on what comes out of the pipe."""
+    """Takes the terminal for the progress, and gives other writers, above all workers, a pipe in its place. A
+    thread prints the output of the pipe."""
 
     def __init__(self) -> None:
         self._kept: dict[int, int] = {}
@@ -207,7 +207,7 @@ class _Terminal:
         self._thread.start()
 
     def give_back(self) -> None:
-        """The pipe ends when the last of those who have it does; a process left behind is not waited for."""
+        """Give the terminal back. The pipe ends with its last writer; do not wait for a process left behind."""
         for descriptor, kept in self._kept.items():
             os.dup2(kept, descriptor)
             os.close(kept)
@@ -229,19 +229,19 @@ def _place(stage: StageProgress) -> tuple[str, str, str]:
 
 
 def _facts(stage: StageProgress) -> tuple[int, ...]:
-    """What a line is printed for when it is another than before."""
+    """The numbers of a stage whose change prints a line."""
     return stage.done, stage.total, stage.failed, stage.failed_in_all, stage.again
 
 
 def line(stage: StageProgress) -> str:
-    """`wiki/Article claimed: 120 of 1,003 done, 45/s, about 20 s left, 2 to be tried again, 3 failed`."""
+    """`wiki/Article claimed: 120 of 1,003 done, 45/s, about 20 s left, 2 to retry, 3 failed`."""
     parts = [f"{number(stage.done)} of {number(stage.total)} done"]
     if stage.rate:
         parts.append(rate(stage))
     if stage.left_seconds is not None:
         parts.append(f"about {duration(stage.left_seconds)} left")
     if stage.again:
-        parts.append(f"{number(stage.again)} to be tried again")
+        parts.append(f"{number(stage.again)} to retry")
     if stage.failed:
         parts.append(f"{number(stage.failed)} failed")
     if stage.failed_in_all:

@@ -1,4 +1,4 @@
-"""How things look: the console, its tables, and texts from outside. Importing this takes a while."""
+"""The console, its tables, and external texts. Importing this module is slow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Console(Console):
 
 
 class _Trimmed:
-    """A stream that is given no blanks at the ends of lines, such as tables have."""
+    """A stream that trims trailing blanks, such as tables have."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -34,7 +34,7 @@ class _Trimmed:
 
 
 def console(*, stderr: bool = False, color: bool = True) -> Console:
-    """Where to print. Lines that go into a file or a pipe are as long as they need to be."""
+    """The console to print to. Lines in a file or a pipe are not wrapped."""
     stream = sys.stderr if stderr else sys.stdout
     terminal = stream.isatty()
     return _Console(
@@ -63,7 +63,7 @@ def table(*columns: str, numbers: Sequence[str] = (), wide: Sequence[str] = ()) 
 
 
 def plain(text: object, *, style: str = "") -> Text:
-    """A text from outside, as it can be shown: what would move the cursor is written out."""
+    """An external text, safe to display: control characters are escaped."""
     shown = "".join(letter if letter.isprintable() else _escaped(letter) for letter in str(text))
     return Text(shown, style=style)
 

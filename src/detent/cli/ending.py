@@ -1,4 +1,4 @@
-"""The last line of a run, and its exit status. They tell the truth about every item of the run's sources."""
+"""The last line of a run, and its exit status. They account for every item of the run's sources."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sentence(report: Report, lease_seconds: float) -> str:
     """The last line."""
     if report.away:
         return (
-            "Stopped while the database does not answer. Nothing is lost: what was being worked on is given back "
+            "Stopped while the database does not answer. Nothing is lost: items in progress are released "
             f"{lease_seconds:g} s after its last renewal."
         )
     return _stopped(report) if report.stopped else _finished(report)
@@ -36,29 +36,29 @@ def _stopped(report: Report) -> str:
     parts = [f"{number(done)} of {counted(total, 'item')} {_are(done)} done", f"{number(left)} left"]
     if report.failed:
         parts.append(f"{number(report.failed)} failed")
-    return f"Stopped: {', '.join(parts)}. Nothing is lost: the next run goes on from here."
+    return f"Stopped: {', '.join(parts)}. Nothing is lost: the next run continues from here."
 
 
 def _finished(report: Report) -> str:
     sentences = [_failures(report)] if report.failed else []
     if report.later and report.first_due:
-        sentences.append(f"{waiting(report.later, report.first_due)}: `detent run` tries again then")
+        sentences.append(f"{waiting(report.later, report.first_due)}: `detent run` retries them then")
         sentences += [why(report.reasons)] * bool(report.reasons)
     sentences += [each for left in report.left for each in _neglected(left)]
     others = [left for left in report.left if left.elsewhere]
     if not sentences and report.rest:
         sentences.append(
             f"{number(report.rest)} of {counted(report.total, 'item')} {_are(report.rest)} left: "
-            "`detent run` goes on with them"
+            "`detent run` continues with them"
         )
     if others and not sentences:
         sentences.append(_all_done(report.total, " of this run's sources"))
     sentences += [
         f"{counted(left.elsewhere, 'item')} of {left.source}/{left.label} left, "
-        "whose source is in none of this run's modules"
+        "whose source is not in this run's modules"
         for left in others
     ]
-    beyond = f"{counted(report.held_back, 'more item')} {_are(report.held_back)} beyond what was asked for"
+    beyond = f"{counted(report.held_back, 'more item')} {_are(report.held_back)} beyond the source's limit"
     if sentences:
         return ". ".join([*sentences, *[beyond] * bool(report.held_back)])
     return f"{_all_done(report.total - report.held_back)}{f'; {beyond}' if report.held_back else ''}."
@@ -77,10 +77,12 @@ def _failures(report: Report) -> str:
 
 
 def _neglected(left: Left) -> list[str]:
-    """What is left of a source's label, and why nobody works on it."""
+    """The items left of a source's label, and the reason why no worker serves them."""
     kind, found = f"{left.source}/{left.label}", []
     if left.paused:
-        found.append(f"{counted(left.paused, 'item')} of {kind} left, since it is paused: detent resume {left.source}")
+        found.append(
+            f"{counted(left.paused, 'item')} of {kind} left; the source is paused: detent resume {left.source}"
+        )
     if left.unserved:
         places = ", ".join(f"{number(count)} in {state}" for state, count in left.unserved.items())
         count = counted(sum(left.unserved.values()), "item")

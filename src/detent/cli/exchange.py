@@ -20,16 +20,16 @@ _FORMATS = ("jsonl", "graphml", "parquet")
 
 
 @click.command("digest", cls=Command, short_help="Show a digest of the graph's content.")
-@click.option("--source", help="Only what this source has; its own name does not count.")
+@click.option("--source", help="Only the content of this source; its name does not count.")
 @with_session
 @as_json("""
     digest      64 hexadecimal digits
-    nodes, edges, references, aliases   how many there are
+    nodes, edges, references, aliases   their numbers
 """)
 def digest(session: Session, source: str | None, json_: bool) -> None:
-    """Show a digest of the graph: the same wherever the same content is, whatever order it came in.
+    """Show a digest of the graph: equal for equal content, in whatever order it was written.
 
-    Titles, texts, properties, hashes, references, aliases and what belongs to what count; states and times do not.
+    It covers titles, texts, properties, hashes, references, aliases and parents, but no states or times.
 
     \b
     Examples:
@@ -49,19 +49,19 @@ def digest(session: Session, source: str | None, json_: bool) -> None:
 @click.command("export", cls=Command, short_help="Write the graph into a file.")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), help="Without it: what FILE ends with; jsonl if it has no ending."
+    "--format", "form", type=click.Choice(_FORMATS), help="Default: the ending of FILE, or jsonl if it has none."
 )
-@click.option("--source", help="Only what this source has.")
+@click.option("--source", help="Only the content of this source.")
 @with_session
 def export(session: Session, file: Path, form: str | None, source: str | None) -> None:
-    """Write the graph into FILE, as it is at one moment; `-` writes it to the output.
+    """Write a consistent snapshot of the graph into FILE; `-` writes it to the output.
 
     \b
     jsonl    everything, for `detent graph import`: items with their states, nodes, references, aliases
     graphml  nodes and edges, for Gephi, yEd or NetworkX
     parquet  FILE is a folder, with nodes.parquet and edges.parquet in it; needs the extra detent[parquet]
 
-    FILE has its name only when it is whole; before, it is called FILE.part.
+    The export is written to FILE.part, and renamed to FILE once it is complete.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def export(session: Session, file: Path, form: str | None, source: str | None) -
     target = None if str(file) == "-" else file
     chosen = format_of(target, form)
     if target is None and chosen == "parquet":
-        raise click.UsageError("Parquet is a folder with two files; name a folder in place of `-`.")
+        raise click.UsageError("Parquet is a folder with two files; give a folder instead of `-`.")
 
     async def written(db: AsyncDetent) -> int:
         from detent.cli.counting import Counting
@@ -87,17 +87,17 @@ def export(session: Session, file: Path, form: str | None, source: str | None) -
         session.say(f"{counted(count, 'record')} written into {target}.")
 
 
-@click.command("import", cls=Command, short_help="Read in a graph that was exported as JSONL.")
+@click.command("import", cls=Command, short_help="Import a graph that was exported as JSONL.")
 @click.argument("file", type=click.Path(path_type=Path))
 @with_session
 @as_json("""
-    items, nodes, references, aliases   how many were read in
+    items, nodes, references, aliases   numbers of imported ones
 """)
 def import_(session: Session, file: Path, json_: bool) -> None:
-    """Read in FILE, which `detent graph export` wrote as JSONL; it may be compressed with gzip. What is there under
-    the same keys is replaced; everything else stays.
+    """Import FILE, which `detent graph export` wrote as JSONL; it may be compressed with gzip. Content under the same
+    keys is replaced; everything else stays.
 
-    It is done in steps. After an interruption, import the file again: it comes out the same.
+    It is done in steps. After an interruption, import the file again: the result is the same.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`detent graph`: what is beside a node, between two, and around one."""
+"""`detent graph`: the neighbours of a node, paths between nodes, and subgraphs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LIMIT = 50
 _LONGEST_TITLE = 80
 
 
-@click.group("graph", cls=Group, short_help="Look at the graph, export and import it.")
+@click.group("graph", cls=Group, short_help="Explore, export and import the graph.")
 def graph() -> None:
-    """Look at the graph: what a node is linked with, how two are connected; its digest; export and import.
+    """Explore the graph: neighbours, paths and subgraphs; its digest; export and import.
 
-    Nodes are named by KEY, their own or another that they are known by. Where several have the same, --source and
-    --label say which is meant.
+    KEY is the key of a node, or an alias of it. If several nodes have the same key, select one with --source and
+    --label.
     """
 
 
@@ -56,16 +56,16 @@ def _directed(default: str) -> Callable[[F], F]:
         type=click.Choice(["out", "in", "both"]),
         default=default,
         show_default=True,
-        help="Along the edges, against them, or either way.",
+        help="Follow edges along their direction, against it, or both.",
     )
 
 
-@graph.command("neighbours", short_help="List what a node is linked with.")
+@graph.command("neighbours", short_help="List the neighbours of a node.")
 @click.argument("key")
 @filters
 @_directed("both")
 @_narrowed
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="How many edges.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="Number of edges.")
 @click.option("--after", metavar="MARK", help="Begin after this mark, which the page before ended with.")
 @with_session
 @as_json("""
@@ -88,8 +88,8 @@ def neighbours(
     after: str | None,
     json_: bool,
 ) -> None:
-    """List what the node KEY is linked with: where its edges lead, then where those come from that lead to it.
-    Below a full page stands the command for the next one.
+    """List the neighbours of the node KEY: those that its edges lead to, then those whose edges lead to it.
+    A full page ends with the command for the next one.
 
     \b
     Examples:
@@ -127,18 +127,20 @@ def neighbours(
         session.err.print(f"\nNext page: {command}", soft_wrap=True)
 
 
-@graph.command("path", short_help="Show how one node leads to another.")
+@graph.command("path", short_help="Show a shortest path between two nodes.")
 @click.argument("start", metavar="FROM")
 @click.argument("goal", metavar="TO")
 @filters
 @_directed("out")
 @_narrowed
-@click.option("--max-length", type=click.IntRange(1, 100), default=10, show_default=True, help="At most so many edges.")
+@click.option(
+    "--max-length", type=click.IntRange(1, 100), default=10, show_default=True, help="Maximum number of edges."
+)
 @with_session
 @as_json("""
-    nodes       the path's nodes, from FROM to TO: id, source, label, key, title; empty if there is none
+    nodes       the nodes of the path, from FROM to TO: id, source, label, key, title; empty if there is no path
     edges       the edge of each step: from_id, type, to_id, properties
-    complete    false if the search gave up before it had seen everything
+    complete    false if the search stopped at its limit of nodes
 """)
 def path(
     session: Session,
@@ -156,7 +158,7 @@ def path(
 ) -> int:
     """Show a shortest path between the nodes FROM and TO. Exit status 1 if there is none.
 
-    --only-label and --only-source say which nodes may lie between the two.
+    --only-label and --only-source restrict the nodes between the two.
 
     \b
     Examples:
@@ -184,11 +186,11 @@ def path(
 @filters
 @_directed("both")
 @_narrowed
-@click.option("--depth", type=click.IntRange(1, 100), default=1, show_default=True, help="At most so many edges away.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="How many nodes.")
+@click.option("--depth", type=click.IntRange(1, 100), default=1, show_default=True, help="Maximum distance in edges.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="Number of nodes.")
 @with_session
 @as_json("""
-    nodes       nearest first, KEY itself before all: id, source, label, key, title
+    nodes       nearest first, beginning with KEY itself: id, source, label, key, title
     edges       those among these nodes: from_id, type, to_id, properties
     complete    false if there are more than the limit allows
 """)
@@ -255,10 +257,10 @@ def _show_path(session: Session, way: GraphPath) -> None:
 def _nowhere(way: GraphPath, start: str, goal: str, direction: str, max_length: int) -> str:
     if not way.complete:
         return (
-            f"No path from {start!r} to {goal!r} was found among as many nodes as may be looked at. "
-            "--type, --only-label or --only-source make the search narrower."
+            f"No path from {start!r} to {goal!r} was found within the limit of nodes. "
+            "Narrow the search with --type, --only-label or --only-source."
         )
-    hint = " --direction both goes against the edges too." if direction != "both" else ""
+    hint = " --direction both also follows edges backwards." if direction != "both" else ""
     return f"There is no path from {start!r} to {goal!r} of at most {counted(max_length, 'edge')}.{hint}"
 
 
@@ -275,7 +277,7 @@ def _show_subgraph(session: Session, part: Subgraph) -> None:
     for edge in part.edges:
         session.out.print(plain(_edge(edge, names, session.out.options.ascii_only)), soft_wrap=True)
     if not part.complete:
-        session.err.print("\nThere are more; --limit says how many nodes are shown.", soft_wrap=True)
+        session.err.print("\nThere are more nodes; raise --limit to show them.", soft_wrap=True)
 
 
 def _edge(edge: Edge, names: dict[int, str], ascii_only: bool) -> str:

@@ -11,20 +11,20 @@ from detent.cli.session import Session
 
 _NEXT = """\
 Next:
-  1. detent add files docs FOLDER    makes a folder of documents and code a source, as detent add wiki does with a wiki;
-       or write your own: a Python module here with a list SOURCES of detent.Source, named in detent.toml as
+  1. detent add files docs FOLDER    adds a folder of documents and code as a source; detent add wiki adds a wiki.
+       To write your own: put a list SOURCES of detent.Source into a Python module here, and name it in detent.toml:
        modules = ["my_module"] under [handlers].
-  2. detent run                      works until nothing is left to do.
-  3. detent status, detent search    show how far it is, and find what was read."""
+  2. detent run                      processes all items.
+  3. detent status, detent search    show the progress, and search the result."""
 
 
 @click.command(cls=Command, short_help="Make a project here.")
 @click.argument("folder", required=False, type=click.Path(file_okay=False, path_type=Path))
 @with_session
 def init(session: Session, folder: Path | None) -> None:
-    """Make FOLDER (the working directory) a project: a folder .detent and a commented detent.toml.
+    """Make FOLDER (default: the working directory) a project, with a folder .detent and a commented detent.toml.
 
-    What is there already is left as it is, so it can be called any number of times.
+    Existing files are left unchanged, so it is safe to run again.
 
     \b
     Examples:

@@ -20,9 +20,9 @@ _LIMIT = 50
 _LONGEST_REASON = 200
 
 
-@click.command(cls=Command, short_help="List items, with the reasons of those that failed.")
+@click.command(cls=Command, short_help="List items, with the reasons of failures.")
 @item_filters
-@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="How many items.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LIMIT, show_default=True, help="Number of items.")
 @click.option("--after", metavar="MARK", help="Begin after this mark, which the page before ended with.")
 @with_session
 @as_json("""
@@ -31,9 +31,9 @@ _LONGEST_REASON = 200
     next        the mark for --after that gives the next page, or null on the last one
 """)
 def items(session: Session, *, limit: int, after: str | None, json_: bool, **narrowed: Any) -> None:
-    """List items, with the reason of those that failed. Below a full page stands the command for the next one.
+    """List items, with the reason of each failure. A full page ends with the command for the next one.
 
-    Items come in the order of their keys; with --state in the order in which they are worked on.
+    Items are sorted by key; with --state, in the order in which they are processed.
 
     \b
     Examples:
@@ -67,14 +67,14 @@ def _table(page: Page) -> Table:
 
 
 def _reason(item: Listed) -> str:
-    """Why an item failed, or last failed, and what becomes of it."""
+    """The reason of an item's last failure, and the time of its retry."""
     if item.held_back:
-        return "held back until there is room for it"
+        return "held back: beyond the source's limit"
     if item.error_kind is None:
         return ""
     reason = f"{item.error_kind}: {item.error}"
     if len(reason) > _LONGEST_REASON:
         reason = f"{reason[: _LONGEST_REASON - 2].rstrip()} …"
     if item.not_before:
-        return f"{reason} (attempt {item.attempt}; again after {moment(item.not_before)})"
+        return f"{reason} (attempt {item.attempt}; retry after {moment(item.not_before)})"
     return reason if reason.endswith("attempts failed)") else f"{reason} (attempt {item.attempt})"

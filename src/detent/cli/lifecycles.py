@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, short_help="Show the states that items go through.")
 @click.argument("name", required=False)
-@click.option("--mermaid", "diagram", is_flag=True, help="Only the diagram of NAME, as Mermaid text.")
+@click.option("--mermaid", "diagram", is_flag=True, help="Print only the diagram of NAME, as Mermaid text.")
 @with_session
 @as_json("""
     lifecycles  a list (of one, with NAME) of: name, initial, entries, states, a list of: state, meaning;
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def lifecycles(session: Session, name: str | None, diagram: bool, json_: bool) -> None:
     """List the lifecycles, or show the states and moves of the one called NAME, with its diagram.
 
-    There are Detent's own ones, and those that the sources in the database follow.
+    It shows Detent's own lifecycles, and those of the sources in the database.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def lifecycles(session: Session, name: str | None, diagram: bool, json_: bool) -
     from detent.application.lifecycles import lifecycles_at
 
     if diagram and (name is None or json_):
-        raise click.UsageError("--mermaid is for one lifecycle: `detent lifecycles NAME --mermaid`.")
+        raise click.UsageError("--mermaid needs one lifecycle: `detent lifecycles NAME --mermaid`.")
     chosen = session.finish(lambda: lifecycles_at(session.project, database=session.database, name=name))
     if json_:
         document({"lifecycles": [each.as_data() for each in chosen]})

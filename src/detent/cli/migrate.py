@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from detent.application.migrating import Migrated
 
 _SHOWN = 20
-"""Of a file of which nothing is understood, this many lines are named."""
+"""Maximum number of problems that are printed."""
 
 
-@click.command("migrate-flags", cls=Command, short_help="Take over nodes with flags, exported from Neo4j.")
+@click.command("migrate-flags", cls=Command, short_help="Import nodes with flags from a Neo4j export.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--source", metavar="NAME", help="The source they go to. Without it: their projectId, or else `nodes`.")
-@click.option("--label", help="Only nodes with this label; what has no label gets this one.")
+@click.option("--source", metavar="NAME", help="The source of the nodes. Default: their projectId, or else `nodes`.")
+@click.option("--label", help="Only nodes with this label; nodes without a label get it.")
 @with_session
 @as_json("""
-    nodes       how many were migrated
-    known       how many were there already, and stay as they are
-    references  how many relationships became references
+    nodes       number of migrated nodes
+    known       number of nodes that existed already, and are unchanged
+    references  number of relationships that became references
     states      a list of: source, label, state, count
     problems    a list of: line, reason
 """)
 def migrate_flags(session: Session, file: Path, source: str | None, label: str | None, json_: bool) -> int:
-    """Take over the nodes of FILE, in which flags say what is to be done with them. They follow the lifecycle `node`
-    afterwards, and their state is
+    """Import the nodes of FILE, whose flags mark the work left to do. They get the lifecycle `node`, and
+    their state is
 
     \b
     pending  where schemaDirty is true
@@ -43,10 +43,10 @@ def migrate_flags(session: Session, file: Path, source: str | None, label: str |
 
     FILE is what `apoc.export.json.all` writes, or has one JSON object per line: uuid, labels or label, and further
     properties. It may be compressed with gzip. A node's key is its uuid, or else its path or id. Relationships become
-    references. Flags and vectors are not kept, so that nodes in `ready` are found by their words only.
+    references. Flags and vectors are dropped, so nodes in `ready` are found by their words only.
 
-    Nodes that are there already stay as they are: run it again after an interruption. A line that cannot be migrated
-    is named, and the others are migrated all the same; the exit status is 1 then.
+    Existing nodes are unchanged: run it again after an interruption. A line that cannot be migrated is reported,
+    and the others are still migrated; the exit status is 1 then.
 
     \b
     Examples:
@@ -72,13 +72,13 @@ def _tell(session: Session, found: Migrated) -> None:
     for source, label in sorted({name[:2] for name in found.states}):
         states = ", ".join(f"{number(count)} {state}" for state, count in _states(found, source, label).items())
         session.say(f"{source}/{label}: {states}")
-    known = f" {number(found.known)} more were there already." if found.known else ""
+    known = f" {number(found.known)} more existed already." if found.known else ""
     references = counted(found.references, "relationship")
     session.say(f"{counted(found.states.total(), 'node')} and {references} migrated.{known}")
     for problem in found.problems[:_SHOWN]:
         session.err.print(str(problem), soft_wrap=True, markup=False, highlight=False)
     if len(found.problems) > _SHOWN:
-        session.err.print(f"Nor were {counted(len(found.problems) - _SHOWN, 'more line')}.")
+        session.err.print(f"{counted(len(found.problems) - _SHOWN, 'more line')} could not be migrated.")
 
 
 def _states(found: Migrated, source: str, label: str) -> dict[str, int]:

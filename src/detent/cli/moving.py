@@ -1,4 +1,4 @@
-"""`detent retry`, `reset` and `skip`: items are moved by hand."""
+"""`detent retry`, `reset` and `skip`: move items manually."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FIELDS = """
-    count       how many items were moved, or would be
-    refused     a list of those named by KEY that could not be moved, with the fields of `detent items`
-    dry_run     whether nothing was done
+    count       number of items that were moved, or would be
+    refused     a list of items given by KEY that could not be moved, with the fields of `detent items`
+    dry_run     true if nothing was changed
 """
 
 
@@ -30,7 +30,7 @@ def _chosen(everything: str) -> Callable[[F], F]:
     """The keys and options that choose items, and --dry-run."""
 
     def decorate(command: F) -> F:
-        command = click.option("--dry-run", is_flag=True, help="Say how many items it would be, and do nothing.")(
+        command = click.option("--dry-run", is_flag=True, help="Report the number of items without changing anything.")(
             command
         )
         command = click.option("--all", "everything", is_flag=True, help=everything)(command)
@@ -40,8 +40,8 @@ def _chosen(everything: str) -> Callable[[F], F]:
 
 
 @click.command(cls=Command, short_help="Retry failed items.")
-@_chosen("Every item that failed.")
-@click.option("--to", metavar="STATE", help="The state to go back to, where the lifecycle allows several.")
+@_chosen("All failed items.")
+@click.option("--to", metavar="STATE", help="The state to retry from, if the lifecycle allows several.")
 @with_session
 @as_json(_FIELDS)
 def retry(
@@ -54,10 +54,10 @@ def retry(
     json_: bool,
     **narrowed: Any,
 ) -> int:
-    """Retry failed items: those named by KEY, or all that the options choose.
+    """Retry failed items: those given by KEY, or all that the options select.
 
-    Each is tried once more; the attempts made so far still count. Work begins with the next `detent run`, or at
-    once where `detent work` is running. The exit status is 1 if an item named by KEY has not failed.
+    Each gets one more attempt; earlier attempts still count. The next `detent run` processes them, or a running
+    `detent work` does at once. The exit status is 1 if an item given by KEY has not failed.
 
     \b
     Examples:
@@ -73,14 +73,12 @@ def retry(
 
     moved = session.with_db(retried)
     words = ("Retried", "Would retry", "No such items have failed.")
-    return _tell(
-        session, moved, words, "only failed items are retried; `detent reset` begins anew with any item", json_
-    )
+    return _tell(session, moved, words, "only failed items can be retried; `detent reset` restarts any item", json_)
 
 
-@click.command(cls=Command, short_help="Put items back to the beginning.")
-@_chosen("Every item there is.")
-@click.option("--yes", is_flag=True, help="Do not ask. Needed where nobody can answer: in scripts, under cron.")
+@click.command(cls=Command, short_help="Reset items to the start of their lifecycle.")
+@_chosen("All items.")
+@click.option("--yes", is_flag=True, help="Do not ask. Required in scripts and under cron.")
 @with_session
 @as_json(_FIELDS)
 def reset(
@@ -93,11 +91,11 @@ def reset(
     json_: bool,
     **narrowed: Any,
 ) -> int:
-    """Put items back to the beginning of their lifecycle, whatever their state: those named by KEY, or all
-    that the options choose.
+    """Reset items in any state to the start of their lifecycle: those given by KEY, or all that the options
+    select.
 
-    All of their work is done again, and their attempts are forgotten; what they produced stays until it is
-    replaced. A worker that has such an item loses it, and what it does with it is not written.
+    They are processed from scratch, and their attempts are reset; their output stays until it is replaced. A
+    worker that holds such an item loses its lease, and its result is rejected.
 
     \b
     Examples:
@@ -112,25 +110,25 @@ def reset(
         found = await db.reset(**chosen, dry_run=True)
         if dry_run or not found.count:
             return found
-        confirm(f"Put {counted(found.count, 'item')} back to the beginning?", yes)
+        confirm(f"Reset {counted(found.count, 'item')} to the start of the lifecycle?", yes)
         return await db.reset(**chosen)
 
     words = ("Reset", "Would reset", "There are no such items.")
-    return _tell(session, session.with_db(restarted), words, "it could not be reset", json_)
+    return _tell(session, session.with_db(restarted), words, "it cannot be reset", json_)
 
 
-@click.command(cls=Command, short_help="Skip items that wait or failed.")
-@_chosen("Every item that can be skipped.")
+@click.command(cls=Command, short_help="Skip waiting or failed items.")
+@_chosen("All items that can be skipped.")
 @with_session
 @as_json(_FIELDS)
 def skip(
     session: Session, *, keys: Sequence[str], everything: bool, dry_run: bool, json_: bool, **narrowed: Any
 ) -> int:
-    """Skip items that wait or failed: those named by KEY, or all that the options choose. Nothing more is done for
-    them until they change, or are reset.
+    """Skip waiting or failed items: those given by KEY, or all that the options select. They are not processed
+    until they change, or are reset.
 
-    Items can be skipped whose lifecycle has a way to: `detent lifecycles NAME` shows it. The exit status is 1 if an
-    item named by KEY cannot be skipped.
+    The lifecycle must allow it: `detent lifecycles NAME` shows the moves. The exit status is 1 if an item given by
+    KEY cannot be skipped.
 
     \b
     Examples:
@@ -143,18 +141,20 @@ def skip(
         return await db.skip(**await _choice(db, keys, everything, narrowed), dry_run=dry_run)
 
     words = ("Skipped", "Would skip", "No such items can be skipped.")
-    return _tell(session, session.with_db(skipped), words, "its lifecycle does not let it be skipped from there", json_)
+    return _tell(
+        session, session.with_db(skipped), words, "its lifecycle does not allow skipping from this state", json_
+    )
 
 
 async def _choice(db: AsyncDetent, keys: Sequence[str], everything: bool, narrowed: dict[str, Any]) -> dict[str, Any]:
-    """The items that are meant, as the verbs take them. With keys, --source and --label say which is meant by one."""
+    """The selection as arguments of the verbs. With keys, --source and --label resolve ambiguous ones."""
     if not keys:
         return {**narrowed, "everything": everything}
     return {"ids": [await db.find_one(key, source=narrowed["source"], label=narrowed["label"]) for key in keys]}
 
 
 def _tell(session: Session, moved: Moved, words: tuple[str, str, str], why_not: str, json_: bool) -> int:
-    """Say what was done, and why some items were left as they are; returns the exit status."""
+    """Report the moved items and the refused ones with the reason; return the exit status."""
     done, would, nothing = words
     if json_:
         document(moved.as_data())
@@ -163,5 +163,5 @@ def _tell(session: Session, moved: Moved, words: tuple[str, str, str], why_not: 
     elif not moved.refused:
         session.say(nothing)
     for item in () if json_ else moved.refused:
-        session.err.print(f"{item.key} was left as it is, {item.state}: {why_not}.", soft_wrap=True)
+        session.err.print(f"{item.key} was left in the state {item.state}: {why_not}.", soft_wrap=True)
     return 1 if moved.refused else 0

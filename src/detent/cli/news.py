@@ -1,4 +1,4 @@
-"""Drawing what a run tells: progress in its place, and a sentence for everything that happens once."""
+"""Display the news of a run: progress in place, and a sentence for each event."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REASONS, _REASON_CHARACTERS = 3, 300
 
 
 class Telling:
-    """Shows what a run tells. Nothing is drawn before there is something to show."""
+    """Shows the news of a run. Draws nothing before the first news."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -54,7 +54,7 @@ class Telling:
         self._stack.__exit__(kind, error, trace)
 
     def say(self, sentence: str) -> None:
-        """Say something once."""
+        """Print a sentence."""
         self._display.say(sentence)
 
     @property
@@ -69,7 +69,7 @@ class Telling:
 
     @tell.register
     def _(self, _: OnlyEmbedding) -> None:
-        self._session.say("No sources are declared, so that nothing is done but to embed what waits for it.")
+        self._session.say("No sources are declared. This run only embeds items that wait for embedding.")
 
     @tell.register
     def _(self, news: Discovering) -> None:
@@ -84,7 +84,7 @@ class Telling:
 
     @tell.register
     def _(self, news: Refreshing) -> None:
-        self._display.note(f"{counted(news.count, 'item')} looked at")
+        self._display.note(f"{counted(news.count, 'item')} checked")
 
     @tell.register
     def _(self, news: Refreshed) -> None:
@@ -92,11 +92,11 @@ class Telling:
         if news.changed:
             self._display.say(f"{counted(news.changed, 'item')} changed.")
         if news.again:
-            self._display.say(f"{counted(news.again, 'item')} that failed for a passing reason to be tried again.")
+            self._display.say(f"{counted(news.again, 'item')} that failed for a temporary reason will be retried.")
 
     @tell.register
     def _(self, news: SourceFailed) -> None:
-        self._display.say(news.sentence if news.keeping_up else f"{news.sentence} What is known is worked on.")
+        self._display.say(news.sentence if news.keeping_up else f"{news.sentence} Known items are processed.")
 
     @tell.register
     def _(self, news: WatchEnded) -> None:
@@ -109,16 +109,15 @@ class Telling:
     @tell.register
     def _(self, news: Stopping) -> None:
         self._display.say(
-            f"Stopping: what is being worked on may finish, for up to {duration(news.grace_seconds)}. "
-            "Ctrl-C again stops at once."
+            f"Stopping: items in progress may finish within {duration(news.grace_seconds)}. Ctrl-C again stops at once."
         )
 
     @tell.register
     def _(self, news: StoppingAtOnce) -> None:
         if news.grace_seconds is None:
-            self._display.say("Stopping at once; what was being worked on is given back.")
+            self._display.say("Stopping at once; items in progress are released.")
         else:
-            self._display.say(f"Workers have not ended within {duration(news.grace_seconds)}; they are ended now.")
+            self._display.say(f"Workers have not ended within {duration(news.grace_seconds)}; they are terminated now.")
 
     @tell.register
     def _(self, news: Waiting) -> None:
@@ -153,7 +152,7 @@ def why(reasons: Sequence[str]) -> str:
 
 
 def _note(news: Waiting) -> str | None:
-    """The one thing that is waited for."""
+    """The current reason to wait."""
     if news.holders:
         return _held(news.holders)
     if news.first_due:
@@ -162,15 +161,15 @@ def _note(news: Waiting) -> str | None:
 
 
 def _held(holders: Sequence[Holder]) -> str:
-    """`Waiting for 2 items in the hands of host:4703, free at 2025-11-15 09:30:00 if it has died`."""
+    """`Waiting for 2 items held by host:4703; the lease expires at 2025-11-15 09:30:00 unless renewed`."""
     items = counted(sum(holder.items for holder in holders), "item")
     names = " and ".join(holder.owner for holder in holders)
     free = moment(max(holder.deadline for holder in holders))
-    died = "it has died" if len(holders) == 1 else "they have died"
-    return f"Waiting for {items} in the hands of {names}, free at {free} if {died}"
+    expire = "the lease expires" if len(holders) == 1 else "the leases expire"
+    return f"Waiting for {items} held by {names}; {expire} at {free} unless renewed"
 
 
 def _left_alone(services: Sequence[Held]) -> str | None:
-    """`wiki.example refused with 503 Service Unavailable; it is asked again at 2025-11-15 09:30:00`."""
-    told = [f"{each.service} {each.reason}; it is asked again at {moment(each.until)}" for each in services]
+    """`wiki.example refused with 503 Service Unavailable; next request at 2025-11-15 09:30:00`."""
+    told = [f"{each.service} {each.reason}; next request at {moment(each.until)}" for each in services]
     return plain(". ".join(told)).plain or None

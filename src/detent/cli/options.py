@@ -24,7 +24,7 @@ class Command(click.Command):
 
 
 class ReaderGone(Exception):
-    """Whoever read the output has gone. Not a BrokenPipeError, of which click would make a success."""
+    """The reader of the output has gone. Not a BrokenPipeError, which click would turn into a success."""
 
 
 class Group(click.Group):
@@ -50,16 +50,16 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
             ["--project"],
             type=click.Path(file_okay=False, path_type=Path),
             metavar="FOLDER",
-            help="The project's folder. Without it: the nearest one upward with .detent or detent.toml.",
+            help="The project's folder. Default: the nearest enclosing folder with .detent or detent.toml.",
             **_kept(hidden),
         ),
         click.Option(
             ["--database"],
             metavar="URL",
-            help="The PostgreSQL server to use, in place of the one configured or Detent's own.",
+            help="The PostgreSQL server to use. Default: the configured one, or Detent's own.",
             **_kept(hidden),
         ),
-        click.Option(["--no-color"], is_flag=True, help="No colours; NO_COLOR does the same.", **_kept(hidden)),
+        click.Option(["--no-color"], is_flag=True, help="Disable colours; NO_COLOR does the same.", **_kept(hidden)),
         click.Option(
             ["--trace"],
             is_flag=True,
@@ -109,7 +109,7 @@ def as_json(fields: str) -> Callable[[F], F]:
         explained = "\n".join(f"  {line.strip()}" for line in fields.strip().splitlines())
         command.__doc__ = f"{command.__doc__}\n\n    \b\n    Fields of the JSON document (times are ISO 8601 in UTC):\n"
         command.__doc__ += "\n".join(f"    {line}" for line in explained.splitlines())
-        option = click.option("--json", "json_", is_flag=True, help="One JSON document in place of tables.")
+        option = click.option("--json", "json_", is_flag=True, help="Print one JSON document instead of tables.")
         return option(command)
 
     return decorate

@@ -1,4 +1,4 @@
-"""How things are said: numbers and times for people, JSON documents for programs."""
+"""Output: numbers and times for people, JSON documents for programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def moment(at: datetime) -> str:
-    """A time for a person, on the clock of this machine."""
+    """A local time for a person."""
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
@@ -62,7 +62,7 @@ def size(count: int) -> str:
 
 
 def stamp(at: datetime | None) -> str | None:
-    """A time for a program."""
+    """A time for a program, in UTC."""
     return at.astimezone(UTC).isoformat() if at else None
 
 

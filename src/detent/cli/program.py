@@ -1,4 +1,4 @@
-"""The program: its commands, its options, and what becomes of errors."""
+"""The program: its commands, its options, and its handling of errors."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ _SECTIONS = {
         "completion": "completion.completion",
     },
 }
-"""Where each command is, in the order of the help."""
+"""The module and name of each command, in the order of the help."""
 
 _COMMANDS = {name: place for section in _SECTIONS.values() for name, place in section.items()}
 
 
 class Commands(Mapping[str, click.Command]):
-    """The commands by name. Only the module of the one that is asked for is imported."""
+    """The commands by name. Only the module of the command in use is imported."""
 
     def __getitem__(self, name: str) -> click.Command:
         module, attribute = _COMMANDS[name].split(".")
@@ -92,22 +92,22 @@ class Program(Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
 Exit status:
-    0   it is done
-    1   items failed, a source could not name its items, or a check found problems
-    2   a mistake in the command or the settings, or the database cannot be used; nothing was changed
-    3   nothing failed, but something is left: items that wait for a later retry, or that nobody works on
+    0   success
+    1   items failed, the items of a source could not be discovered, or a check found problems
+    2   invalid command or settings, or the database cannot be used; nothing was changed
+    3   nothing failed, but items are left: they wait for a later retry, or no worker serves them
    70   an error in Detent itself
    74   the output cannot be written
-  130   stopped by Ctrl-C, or by the answer no (128 + the signal's number; 143: by SIGTERM)
+  130   stopped by Ctrl-C, or declined by the answer no (128 + the signal's number; 143: by SIGTERM)
 
 \b
 Begin with:
   detent init                  make a project here
   detent run                   work until nothing is left to do
-  detent status --watch        see how far it is
+  detent status --watch        follow the progress
   detent items --state error   see what failed
-  detent search WORDS          find something
-  detent COMMAND --help        what a command does, with examples""",
+  detent search WORDS          search the knowledge graph
+  detent COMMAND --help        show what a command does, with examples""",
 )
 def program() -> None:
     """Turn sources into a searchable knowledge graph, and never lose your place.
@@ -126,9 +126,9 @@ program.commands = Commands()  # type: ignore[assignment]  # click only reads it
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit. A user's mistake is a sentence, not a stack trace."""
-    gc.set_threshold(_SELDOM)  # what is imported is no garbage, and looking through it takes time
+    gc.set_threshold(_SELDOM)  # imported modules are no garbage, and scanning them takes time
     status = _status(arguments)
-    gc.freeze()  # nor is it looked through on the way out
+    gc.freeze()  # no scan on the way out either
     sys.exit(status)
 
 
@@ -159,12 +159,12 @@ def _sentence(error: DetentError) -> str:
         return str(error)
     own = [f"  (its own key is {item.key})" if item.key != error.key else "" for item in error.items]
     lines = [f"  --source {item.source} --label {item.label}{key}" for item, key in zip(error.items, own, strict=True)]
-    sentence = f"{error.count} items have the key {error.key!r}. Say which one, with one of these:"
+    sentence = f"{error.count} items have the key {error.key!r}. Choose one with these options:"
     return "\n".join([sentence, *lines])
 
 
 def _prepare_streams() -> None:
-    """Letters that cannot be written are written out. Complaints may go nowhere; results may not."""
+    """Escape characters that the streams cannot encode. A closed stderr is replaced; a closed stdout is an error."""
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
     if sys.stdout is None:
@@ -175,7 +175,7 @@ def _prepare_streams() -> None:
 
 
 def _unforeseen(error: Exception) -> int:
-    """Tell what the machine refuses from what is a mistake of ours."""
+    """Report an unexpected error: a refusal of the machine, or a bug in Detent."""
     if isinstance(error, OSError) and error.errno in _NO_WRITING and error.filename is None:
         return _leave_quietly(_complain(f"The output cannot be written: {error.strerror}.", UNWRITABLE))
     if isinstance(error, FileNotFoundError) and _homeless():
@@ -193,7 +193,7 @@ def _complain(sentence: str, status: int) -> int:
 
 def _unexpected(error: Exception) -> str:
     return (
-        f"Detent met an error that it did not expect: {type(error).__name__}: {error}. What was stored is safe. "
+        f"Unexpected error in Detent: {type(error).__name__}: {error}. What was stored is safe. "
         "Run the command again with --trace to see where it happened."
     )
 
@@ -204,7 +204,7 @@ def _wants_trace(arguments: list[str] | None) -> bool:
 
 
 def _homeless() -> bool:
-    """Whether the working directory has been removed."""
+    """Tell whether the working directory has been removed."""
     try:
         Path.cwd()
     except FileNotFoundError:
@@ -213,7 +213,7 @@ def _homeless() -> bool:
 
 
 def _leave_quietly(status: int) -> int:
-    """Nothing more is written to the output: whoever read it has gone (`detent items | head`), or it is full."""
+    """Discard further output: its reader has gone (`detent items | head`), or its disk is full."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""`detent remove`: a source goes, with all it brought."""
+"""`detent remove`: remove a source and everything that came from it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from detent.application import AsyncDetent
 
 
-@click.command(cls=Command, short_help="Remove a source with all it brought.")
+@click.command(cls=Command, short_help="Remove a source and everything that came from it.")
 @click.argument("source")
-@click.option("--yes", is_flag=True, help="Do not ask. Needed where nobody can answer: in scripts, under cron.")
+@click.option("--yes", is_flag=True, help="Do not ask. Required in scripts and under cron.")
 @with_session
 def remove(session: Session, source: str, yes: bool) -> None:
-    """Remove SOURCE with all it brought: its items, nodes and links, and what is searched of them. Moves that its
-    items made stay in the journal.
+    """Remove SOURCE and everything that came from it: its items, nodes and links, and their search index. The
+    moves of its items stay in the journal.
 
-    From its beginning nothing of the source is worked on; a worker that has one of its items loses it. It is done in
-    steps. After an interruption, the same command goes on.
+    Its items are not processed from then on; a worker that holds one loses its lease. It is done in steps. After an
+    interruption, the same command continues.
 
     \b
     Examples:
@@ -52,7 +52,7 @@ class _Removing:
         from detent.cli.counting import Counting
 
         total = (await db.show_source(self._source)).items
-        confirm(f"Remove the source {self._source!r} with {counted(total, 'item')} for ever?", self._yes)
+        confirm(f"Remove the source {self._source!r} with {counted(total, 'item')} permanently?", self._yes)
         self._begun = True
         with Counting(self._session.err, "Removing", "items") as counting:
 
@@ -66,7 +66,7 @@ class _Removing:
     def tell_how_to_go_on(self) -> None:
         if self._begun:
             self._session.err.print(
-                f"{counted(self._gone, 'item')} removed so far, and nothing of the source is worked on any more. "
+                f"{counted(self._gone, 'item')} removed so far; the source is no longer processed. "
                 f"To remove the rest: {command_line(self._session, ['remove', self._source], {})}",
                 soft_wrap=True,
             )

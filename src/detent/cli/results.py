@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from detent.application.values import Answer, Hit
 
 MARKS = ("\ufdd0", "\ufdd1")
-"""What stands around a match until it is drawn: characters that are none."""
+"""Marks around a match until it is drawn: code points that are not characters."""
 
 _MATCH = re.compile(f"{MARKS[0]}([^{MARKS[1]}]*){MARKS[1]}")
 
 
 def show(session: Session, answer: Answer, nothing: str, *, scores: bool) -> None:
-    """Show the hits, or the sentence that there are none; what else is to be known comes below."""
+    """Show the hits, or the sentence that there are none, then the notes."""
     from detent.cli.drawing import plain
 
     for rank, hit in enumerate(answer.hits, start=1):
@@ -61,7 +61,7 @@ def _lines(hit: Hit, scores: bool) -> Iterator[Text]:
     if where := hit.link or hit.place:
         yield plain(where, style="blue")
     if hit.stale:
-        yield plain("its last version that could be read; a newer one failed", style="red")
+        yield plain("the last readable version; a newer one failed", style="red")
     if scores:
         parts = ", ".join(f"{name} {score:.3g}" for name, score in hit.parts.items())
         yield plain(f"score {hit.score:.4f} ({parts})", style="dim")

@@ -28,7 +28,7 @@ _SECTIONS = ("worker", "retry", "handlers")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is to do, and the settings that were given by flags."""
+    """The options of a run, and the settings given by flags."""
 
     flags: dict[str, object]
     until_idle: bool
@@ -38,7 +38,7 @@ class Plan:
 
 
 def worker_options(command: F) -> F:
-    """A flag for each setting that a crew heeds; they go to the configuration as they are."""
+    """Add a flag for each setting that a crew uses; the values go to the configuration unchanged."""
     for setting in reversed(_heeded()):
         shape = "A,B" if setting.type is tuple else "N"
         command = click.option(setting.flag, _parameter(setting), metavar=shape, help=setting.description)(command)
@@ -55,26 +55,26 @@ def _parameter(setting: Setting) -> str:
 
 @click.command(cls=Command, short_help="Work until nothing is left to do.")
 @worker_options
-@click.option("--no-wait", is_flag=True, help="Do not wait for items that are to be tried again later.")
-@click.option("--watch", is_flag=True, help="Go on, and keep up with sources that tell of changes, until stopped.")
-@click.option("--refresh", is_flag=True, help="Ask the sources what has changed of all that was done or failed.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for items that are retried later.")
+@click.option("--watch", is_flag=True, help="Watch sources for changes until stopped; restart to pick up new sources.")
+@click.option("--refresh", is_flag=True, help="Check with the sources whether finished or failed items have changed.")
 @with_session
 def run(session: Session, no_wait: bool, watch: bool, refresh: bool, **flags: str | None) -> int:
-    """Let the sources say what items there are, and work until nothing is left to do.
+    """Discover the items of the sources, and process them until nothing is left to do.
 
-    Items that failed for a passing reason are tried again after a while, and run waits for them. The last lines
-    say how it ended, and so does the exit status: 0 everything is done; 1 items failed, or a source could not name
-    all of its items, which keeps nothing else from being worked on; 3 nothing failed, but items are left that wait
+    Items that failed for a temporary reason are retried after a delay, and run waits for them. The last lines
+    report the result, and so does the exit status: 0 everything is done; 1 items failed, or a source could not be
+    discovered completely, while everything else is still processed; 3 nothing failed, but items are left that wait
     for a later retry (--no-wait), belong to a paused source, or have no handler.
 
-    Ctrl-C or SIGTERM stops gently: no new work is taken, what has been begun may finish, and the rest is given
-    back without counting as an attempt. A second Ctrl-C stops at once. The exit status is then 130 (143 for
-    SIGTERM), and the next run goes on from there.
+    Ctrl-C or SIGTERM stops gracefully: no new items are claimed, items in progress may finish, and the rest are
+    released without counting an attempt. A second Ctrl-C stops at once. The exit status is then 130 (143 for
+    SIGTERM), and the next run continues from there.
 
-    How much is done at a time is said, in rising precedence, by [worker] in detent.toml, by a handler itself, by
+    Concurrency and limits are set, in rising precedence, by [worker] in detent.toml, by a handler itself, by
     [stage.NAME] in detent.toml, by the environment, and by these options; `detent config` shows the settings.
 
-    Sources that name all there is, as folders do, notice by themselves what has changed. Of a wiki, --refresh asks.
+    Sources that list all of their items, such as folders, detect changes on every run. For a wiki, use --refresh.
 
     \b
     Examples:
@@ -88,11 +88,12 @@ def run(session: Session, no_wait: bool, watch: bool, refresh: bool, **flags: st
     return _begin(session, Plan(_given(flags), until_idle=True, wait_for_later=not no_wait, refresh=refresh))
 
 
-@click.command(cls=Command, short_help="Work, and keep up with folders as they change.")
+@click.command(cls=Command, short_help="Process items, and watch folders for changes.")
 @worker_options
 @with_session
 def watch(session: Session, **flags: str | None) -> int:
-    """Do what `detent run` does, and keep up with sources that tell of changes, such as folders, until stopped.
+    """Do what `detent run` does, then watch sources such as folders for changes until stopped. Restart to pick up
+    new sources.
 
     \b
     Examples:
@@ -106,10 +107,10 @@ def watch(session: Session, **flags: str | None) -> int:
 @worker_options
 @with_session
 def work(session: Session, **flags: str | None) -> int:
-    """Work on whatever there is, and wait for more, until stopped by Ctrl-C or SIGTERM.
+    """Process all items, and wait for more, until stopped by Ctrl-C or SIGTERM.
 
-    It can run any number of times, on any machine that reaches the database. It stops as `detent run` does, but
-    with exit status 0, since being stopped is how it ends; 130 or 143 if it was stopped at once.
+    Any number can run at the same time, on any machine that reaches the database. It stops as `detent run` does,
+    but with exit status 0, the normal end; 130 or 143 if it was stopped at once.
 
     \b
     Examples:
@@ -131,7 +132,7 @@ def _begin(session: Session, plan: Plan) -> int:
 
 
 async def _with_recruits(session: Session, plan: Plan) -> int:
-    """Work. The crew's first process starts at once: until there is something for it to do takes as long."""
+    """Start the crew's first process at once, then work: it starts while the database opens and items are found."""
     from detent.application.running import recruiting
 
     async with recruiting() as recruits:
@@ -140,13 +141,13 @@ async def _with_recruits(session: Session, plan: Plan) -> int:
 
 
 def _require_anything(session: Session, plan: Plan) -> None:
-    """Make no project where there is nothing to do for one."""
+    """Require a project, unless modules are configured; create none here."""
     if not session.settings(plan.flags).handlers.modules:
         session.require_project()
 
 
 async def _work(session: Session, plan: Plan, recruits: list[Recruit]) -> int:
-    """Run, show how it goes on, and say how it ended."""
+    """Run, show the progress, and report the result."""
     from detent.application import open_async
     from detent.cli.ending import sentence, status
     from detent.cli.news import Telling
@@ -166,7 +167,7 @@ async def _work(session: Session, plan: Plan, recruits: list[Recruit]) -> int:
 
 
 async def _ran(db: AsyncDetent, plan: Plan, telling: Telling) -> Report:
-    """Run. Sources that could not name their items are told in the report."""
+    """Run. Failures of discovery are part of the report."""
     from detent.errors import DiscoveryFailed
 
     try:
@@ -185,11 +186,11 @@ async def _ran(db: AsyncDetent, plan: Plan, telling: Telling) -> Report:
 
 
 def _stopped_early(session: Session, telling: Telling, report: Report, signals: Sequence[int]) -> int:
-    """What was found before it was stopped is kept."""
+    """Report a run that was stopped during discovery; items found until then are kept."""
     from detent.cli.output import counted
 
     if report.found:
-        telling.say(f"Stopped. What was found so far is kept: {counted(report.found, 'item')}.")
+        telling.say(f"Stopped. Items found so far are kept: {counted(report.found, 'item')}.")
     else:
         session.err.print("Stopped.")
     return 128 + signals[0]
@@ -197,7 +198,7 @@ def _stopped_early(session: Session, telling: Telling, report: Report, signals: 
 
 @contextlib.contextmanager
 def _stopping_by_signals(db: AsyncDetent) -> Iterator[list[int]]:
-    """Ctrl-C and SIGTERM stop the run, a second one at once; yields the signals that came."""
+    """Stop the run on Ctrl-C and SIGTERM, at once on a second one; yield the signals received."""
     import asyncio
     import signal
 

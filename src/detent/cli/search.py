@@ -25,19 +25,19 @@ _DATE = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01])([T ][0-
 _HIT_FIELDS = """
     hits        a list, best first, of: item_id, source, label, key, title, snippet, score, parts (what the score is
     made of), link (or null), passage and passage_title (null unless the best passage of several), properties,
-    stale (whether a newer version failed), place (where in a file it stands, or null)
-    notes       a list of sentences: what could not answer, what is not indexed yet, what was not heeded
+    stale (true if a newer version failed), place (its position in a file, or null)
+    notes       a list of sentences: searches that failed, items not indexed yet, input that was ignored
 """
 
 
 class _Words(Command):
-    """A command that is given words, of which some may look like options."""
+    """A command whose arguments are words, some of which may look like options."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            hint = f"Words that begin with a minus come after two of them: detent {self.name} -- cat -dog"
+            hint = f"Put words that begin with a minus after `--`: detent {self.name} -- cat -dog"
             raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
 
 
@@ -49,7 +49,7 @@ def _weights(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     except ValueError:
         first = second = math.nan
     if not (first >= 0 and second >= 0 and math.isfinite(first + second)):
-        raise click.BadParameter(f"{value!r} is not two numbers with a comma between, such as 0.7,0.3.")
+        raise click.BadParameter(f"{value!r} is not two numbers separated by a comma, such as 0.7,0.3.")
     return first, second
 
 
@@ -63,7 +63,7 @@ def _date(_: click.Context, __: click.Parameter, value: str | None) -> str | Non
 
 
 def properties(_: click.Context, __: click.Parameter, pairs: Sequence[str]) -> dict[str, Any]:
-    """What `--property NAME=VALUE` asks for, names with dots nested."""
+    """Parse `--property NAME=VALUE` into nested properties; dots separate the names."""
     found: dict[str, Any] = {}
     for pair in pairs:
         name, sign, value = pair.partition("=")
@@ -74,7 +74,7 @@ def properties(_: click.Context, __: click.Parameter, pairs: Sequence[str]) -> d
         for part in outer:
             inner = inner.setdefault(part, {})
             if not isinstance(inner, dict):
-                raise click.BadParameter(f"{name!r} lies inside of something that another one says is a value.")
+                raise click.BadParameter(f"{name!r} is inside a property that has a value of its own.")
         if last in inner:
             raise click.BadParameter(f"{name!r} is given twice.")
         inner[last] = _value(value)
@@ -94,7 +94,7 @@ def _refuse(constant: str) -> None:
 
 
 def _filtered(command: F) -> F:
-    """The options that say what is searched."""
+    """The options that filter the results."""
     options = (
         click.option("--source", "sources", multiple=True, metavar="SOURCE", help="Only this source. Repeatable."),
         click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only this label. Repeatable."),
@@ -105,16 +105,16 @@ def _filtered(command: F) -> F:
             multiple=True,
             metavar="NAME=VALUE",
             callback=properties,
-            help="Only with this property; VALUE is JSON or else text, dots in NAME lead inside. Repeatable.",
+            help="Only with this property; VALUE is JSON or else text, dots in NAME nest. Repeatable.",
         ),
         click.option(
             "--since",
             metavar="DATE",
             callback=_date,
-            help="Only with a date not before this: 2024, 2024-05, 2024-05-17.",
+            help="Only with this date or later: 2024, 2024-05, 2024-05-17.",
         ),
-        click.option("--until", metavar="DATE", callback=_date, help="Only with a date not after this."),
-        click.option("--path", "prefix", metavar="START", help="Only keys that begin so: a folder, as in docs/."),
+        click.option("--until", metavar="DATE", callback=_date, help="Only with this date or earlier."),
+        click.option("--path", "prefix", metavar="START", help="Only keys with this prefix, such as docs/."),
     )
     for option in reversed(options):
         command = option(command)
@@ -122,20 +122,20 @@ def _filtered(command: F) -> F:
 
 
 def _shown(command: F) -> F:
-    """The options that say how much is shown."""
+    """The options for the number and form of results."""
     options = (
-        click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many results."),
-        click.option("--passages", is_flag=True, help="Each passage for itself, not the best of each article or file."),
-        click.option("--scores", is_flag=True, help="Show each result's score, and what it is made of."),
+        click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of results."),
+        click.option("--passages", is_flag=True, help="Show every passage, not only the best of each article or file."),
+        click.option("--scores", is_flag=True, help="Show each result's score and its parts."),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-@click.command(cls=_Words, short_help="Find what has these words, or means the same.")
+@click.command(cls=_Words, short_help="Search by words and meaning.")
 @click.argument("words", nargs=-1, required=True, metavar="TEXT...")
-@click.option("--mode", type=click.Choice(MODES), help="How to search; hybrid if nothing is said.")
+@click.option("--mode", type=click.Choice(MODES), help="Search mode. Default: hybrid; with --around: graph.")
 @_shown
 @_filtered
 @click.option("--around", multiple=True, metavar="KEY", help="Search near this node (mode graph). Repeatable.")
@@ -143,7 +143,7 @@ def _shown(command: F) -> F:
     "--weights",
     metavar="A,B",
     callback=_weights,
-    help="With --around: how much similarity counts, and how much nearness; 0.7,0.3 if nothing is said.",
+    help="With --around: the weights of similarity and of nearness. Default: 0.7,0.3.",
 )
 @with_session
 @as_json(_HIT_FIELDS)
@@ -160,16 +160,16 @@ def search(
     json_: bool,
     **narrowed: Any,
 ) -> None:
-    """Find what has the words of TEXT, or means the same. Quotes are not needed around several words.
+    """Search for TEXT by its words and its meaning. Several words need no quotes.
 
     \b
     hybrid    words and meaning together
-    text      words; those that are rare and often in a text count most
+    text      words; rare words and frequent ones in a text count most
     semantic  meaning, whatever the words
-    graph     meaning and nearness to the nodes named by --around; chosen where that is given
+    graph     meaning and nearness to the nodes given with --around; the default with --around
 
-    A phrase in double quotes must occur; the shell takes quotes away, so put single ones around it. Of phrases
-    joined by `or`, one must occur. A word or a phrase after a minus must not occur: such words come after --.
+    A phrase in double quotes must occur; protect it from the shell with single quotes. Of phrases joined by `or`,
+    one must occur. A word or a phrase after a minus must not occur: put such words after --.
 
     \b
     Examples:
@@ -202,7 +202,7 @@ def search(
     _present(session, *session.with_db(found), scores=scores, json_=json_)
 
 
-@click.command(cls=Command, short_help="Find what is like a node.")
+@click.command(cls=Command, short_help="Find nodes similar to a node.")
 @click.argument("key")
 @filters
 @click.option("--only-source", "sources", multiple=True, metavar="SOURCE", help="Only results of this source.")
@@ -223,9 +223,9 @@ def similar(
     scores: bool,
     json_: bool,
 ) -> None:
-    """Find what is nearest in meaning to the node KEY: an article or a file, or a passage of one.
+    """Find the nodes nearest in meaning to the node KEY: an article or a file, or a passage of one.
 
-    Where several have the same key, --source and --label say which is meant.
+    If several nodes have the same key, select one with --source and --label.
 
     \b
     Examples:
@@ -240,14 +240,14 @@ def similar(
         return await db.similar(key, source=source, label=label, limit=limit, filters=chosen, grouped=not passages)
 
     answer = session.with_db(found)
-    _present(session, answer, f"Nothing is found that is like {key!r}.", scores=scores, json_=json_)
+    _present(session, answer, f"Nothing similar to {key!r} was found.", scores=scores, json_=json_)
 
 
 @click.command(cls=Command, short_help="Complete the beginning of a title.")
 @click.argument("words", nargs=-1, required=True, metavar="PREFIX...")
 @click.option("--source", "sources", multiple=True, metavar="SOURCE", help="Only this source. Repeatable.")
 @click.option("--label", "labels", multiple=True, metavar="LABEL", help="Only this label. Repeatable.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="How many titles.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Number of titles.")
 @with_session
 @as_json("""
     suggestions a list of: title, key, source, label
@@ -255,7 +255,7 @@ def similar(
 def suggest(
     session: Session, *, words: Sequence[str], sources: Sequence[str], labels: Sequence[str], limit: int, json_: bool
 ) -> None:
-    """List nodes whose titles begin with PREFIX, whatever the case; those that belong to no other come first.
+    """List nodes whose titles begin with PREFIX, in any case; top-level nodes first.
 
     \b
     Examples:
@@ -274,33 +274,33 @@ def suggest(
     elif titles:
         _list(session, titles)
     else:
-        session.say("No title begins so.")
+        session.say("No title begins with this.")
 
 
 def _require_mode(mode: str | None, around: Sequence[str], weights: object) -> None:
     if around and mode not in (None, "graph"):
-        raise click.UsageError(f"--around searches the graph, and --mode {mode} does not. Leave one of them out.")
+        raise click.UsageError(f"--around searches the graph, but --mode {mode} does not. Remove one of them.")
     if mode == "graph" and not around:
-        raise click.UsageError("--mode graph searches around nodes: name them with --around KEY.")
+        raise click.UsageError("--mode graph needs a node: add --around KEY.")
     if weights is not None and not around:
-        raise click.UsageError("--weights says how much nearness to nodes counts: name the nodes with --around KEY.")
+        raise click.UsageError("--weights needs a node: add --around KEY.")
 
 
 def _require_span(since: str | None, until: str | None) -> None:
-    """Dates are compared as text, and the end includes all that begins with it."""
+    """Require --since not to be after --until. Dates compare as text; the end includes all times in it."""
     if since is not None and until is not None and since > until and not since.startswith(until):
-        raise click.UsageError(f"Nothing can be since {since} and until {until}: the first is later than the second.")
+        raise click.UsageError(f"--since {since} is later than --until {until}.")
 
 
 def _marks(session: Session, json_: bool) -> tuple[str, str]:
-    """What stands around a match, for the highlighting to find; nothing where nobody looks at it."""
+    """The marks around a match for the highlighting; empty unless the output is a terminal."""
     from detent.cli.results import MARKS
 
     return ("", "") if json_ or not session.out.is_terminal else MARKS
 
 
 def _present(session: Session, answer: Answer, nothing: str, *, scores: bool, json_: bool) -> None:
-    """Show an answer to a person, with what is to be said if it is empty; or write it for a program."""
+    """Show an answer, or the sentence `nothing` if it is empty; or print it as JSON."""
     from detent.cli.results import show
 
     if json_:

@@ -1,4 +1,4 @@
-"""The options that choose items, by what they have in common."""
+"""The options that select items by what they have in common."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 def item_filters(command: F) -> F:
     """--source, --label, --state, --error-kind, --text, --since and --until."""
     options = (
-        click.option("--state", help="Only items in this state; `detent lifecycles` shows which there are."),
+        click.option("--state", help="Only items in this state; `detent lifecycles` lists the states."),
         click.option("--error-kind", help="Only items with this kind of error, such as timeout or not_found."),
-        click.option("--text", help="Only items with this text in their key or in the reason of their failure."),
+        click.option("--text", help="Only items with this text in their key or error."),
         click.option(
-            "--since", metavar="DATE", help="Only items that came to their state on this day or time (UTC) or later."
+            "--since", metavar="DATE", help="Only items that entered their state on this day or time (UTC) or later."
         ),
-        click.option("--until", metavar="DATE", help="Only items that came to their state until this day or time."),
+        click.option("--until", metavar="DATE", help="Only items that entered their state until this day or time."),
     )
     for option in reversed(options):
         command = option(command)
@@ -31,21 +31,21 @@ def item_filters(command: F) -> F:
 
 
 def narrows(narrowed: Mapping[str, Any]) -> bool:
-    """Tells whether any of these options is given."""
+    """Tell whether any of these options is given."""
     return any(value is not None for value in narrowed.values())
 
 
 def require_choice(keys: Sequence[str], narrowed: Mapping[str, Any], everything: bool) -> None:
-    """Items are named, chosen by options, or all; never all by forgetting to say which."""
+    """Require a selection: keys, options, or --all; a missing selection never means all."""
     beside_keys = [name for name, value in narrowed.items() if value is not None and name not in ("source", "label")]
     if keys and (everything or beside_keys):
-        raise click.UsageError("Name items by their keys or choose them by options, not both.")
+        raise click.UsageError("Select items by key or by options, not both.")
     if not keys and not everything and not narrows(narrowed):
-        raise click.UsageError("Say which items: by their keys, by options such as --source or --state, or --all.")
+        raise click.UsageError("Select items by key, by options such as --source or --state, or with --all.")
 
 
 def command_line(session: Session, command: Sequence[str], options: Mapping[str, Any]) -> str:
-    """A command with the options of this one, but for passwords. An option that has no value is left out."""
+    """A command with the options of this one, with passwords hidden. An option without a value is left out."""
     from detent.configuration.masking import masked
 
     told = {

@@ -1,4 +1,4 @@
-"""One call of the program: which project and database, and where its words go."""
+"""One call of the program: its project, its database and its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Session:
-    """What the program's options say. Nothing is opened before a command asks for it."""
+    """The program's options. Nothing is opened before a command needs it."""
 
     project: Path | None = None
     database: str | None = None
@@ -32,14 +32,14 @@ class Session:
 
     @cached_property
     def out(self) -> Console:
-        """Where results go."""
+        """The console for results."""
         from detent.cli.drawing import console
 
         return console(color=not self.no_color)
 
     @cached_property
     def err(self) -> Console:
-        """Where progress and complaints go."""
+        """The console for progress and errors."""
         from detent.cli.drawing import console
 
         return console(stderr=True, color=not self.no_color)
@@ -48,7 +48,7 @@ class Session:
         self.out.print(" ".join(sentences), soft_wrap=True)
 
     def found(self) -> Project | None:
-        """The project, if there is one. A folder that is named must be there."""
+        """The project, if there is one. A given folder must exist."""
         from detent.application.connecting import project_at
 
         return project_at(self.project)
@@ -59,7 +59,7 @@ class Session:
         return settings_of(self.found(), database=self.database, flags=flags)
 
     def with_db(self, verb: Callable[[AsyncDetent], Awaitable[T]]) -> T:
-        """Open the project's database, and do something with its verbs."""
+        """Open the project's database, and call `verb` with it."""
         self.require_project()
 
         async def opened() -> T:
@@ -71,7 +71,7 @@ class Session:
         return self.finish(opened)
 
     def with_new_store(self, verb: Callable[[Connected], Awaitable[T]]) -> T:
-        """Open the project's store, and do something with it. Where there is no project yet, one is made."""
+        """Open the project's store, and call `verb` with it. Make the project if there is none."""
 
         async def opened() -> T:
             async with self.opened() as store:
@@ -87,7 +87,7 @@ class Session:
         return connected(self.project, database=self.database, flags=flags)
 
     def require_project(self) -> None:
-        """Who only looks makes nothing: there must be a project, or a server that is named."""
+        """Require a project or a given server; a reading command makes neither."""
         project = self.found()
         if (project and project.exists) or self.settings().database is not None:
             return
@@ -97,7 +97,7 @@ class Session:
 
     @staticmethod
     def finish(work: Callable[[], Awaitable[T]]) -> T:
-        """Do something from beginning to end."""
+        """Run `work` to its end."""
         import asyncio
         import logging
 

@@ -27,8 +27,7 @@ _MOST_LISTED = 10
     was added by `detent add`), labels, a list of: label, lifecycle, items
 """)
 def sources(session: Session, json_: bool) -> None:
-    """List the sources: what they were told to take, what labels they have, what lifecycle each follows, and which
-    are paused.
+    """List the sources: their settings, labels and lifecycles, and which are paused.
 
     \b
     Examples:
@@ -49,11 +48,11 @@ def sources(session: Session, json_: bool) -> None:
         session.say(NO_SOURCES)
 
 
-@click.command(cls=Command, short_help="Let nothing more of a source be worked on.")
+@click.command(cls=Command, short_help="Pause a source: stop claiming its items.")
 @click.argument("source")
 @with_session
 def pause(session: Session, source: str) -> None:
-    """Let nothing more of SOURCE be claimed. What workers have of it is finished.
+    """Stop claiming items of SOURCE. Items in progress are finished.
 
     \b
     Examples:
@@ -64,18 +63,18 @@ def pause(session: Session, source: str) -> None:
     session.say(f"{source} is paused: none of its items are claimed until `detent resume {source}`.")
 
 
-@click.command(cls=Command, short_help="Let a paused source be worked on again.")
+@click.command(cls=Command, short_help="Resume a paused source.")
 @click.argument("source")
 @with_session
 def resume(session: Session, source: str) -> None:
-    """Let SOURCE be worked on again after a pause.
+    """Resume SOURCE after a pause.
 
     \b
     Examples:
       detent resume wiki
     """
     if session.with_db(lambda db: db.resume(source)):
-        session.say(f"{source} is worked on again, by whoever runs `detent run` or `detent work`.")
+        session.say(f"{source} is resumed: `detent run` and `detent work` process its items again.")
     else:
         session.say(f"{source} was not paused.")
 
@@ -92,7 +91,7 @@ def _table(found: Sequence[ListedSource]) -> Table:
 
 
 def _told(source: ListedSource) -> str:
-    """What a source was told to take, in words: its settings, but for those that say nothing."""
+    """The settings of a source in words, without empty ones."""
     settings = source.settings or {}
     said = {name: value for name, value in settings.items() if value is not False and value not in (None, [], "")}
     words = (f"{name} {_listed(value) if isinstance(value, list) else value}" for name, value in said.items())

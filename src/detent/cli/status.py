@@ -1,5 +1,5 @@
-"""`detent status`: how many items are where, and who works on them. Only tallies and leases are read, and for JSON also
-what failed."""
+"""`detent status`: the number of items in each state, and their workers. Reads only tallies and leases, and for JSON
+also failures."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 NO_SOURCES = (
     "No sources are known yet. `detent add files NAME FOLDER` adds a folder, and `detent add wiki` a wiki; "
-    "`detent run` makes those known that your modules declare."
+    "`detent run` adds the sources that your modules declare."
 )
 
-NOT_BEGUN = "No items are known yet: the next `detent run` lets the sources name theirs."
+NOT_BEGUN = "No items are known yet: the next `detent run` discovers them."
 
-_HELD_BACK = "Held back is what is beyond the number of items that is asked for; of a wiki, that is its --target."
+_HELD_BACK = "Held back: items beyond the source's limit; for a wiki, that is its --target."
 
 _REFRESH_SECONDS = 1.0
 
 
 @click.command(cls=Command, short_help="Show how many items are in which state, and who works on them.")
-@click.option("--watch", is_flag=True, help="Keep showing it until Ctrl-C; into a file or pipe: at every change.")
+@click.option("--watch", is_flag=True, help="Update until Ctrl-C; in a file or pipe, print every change.")
 @with_session
 @as_json("""
-    at          when it was asked
+    at          when it was read
     totals      items, waiting, held_back, working, failed, stopped, done: how many
     sources     a list of: name, added_at, paused_at (null unless paused), labels, a list of: label,
     lifecycle, total, waiting, held_back, working, failed, stopped, done, states, a list of: state, meaning,
@@ -46,9 +46,9 @@ _REFRESH_SECONDS = 1.0
     states      how many items are in each state, of all sources together
     labels      the same for each label
     errors      a list of: label, error_type, count (of the first 10,000 failed ones), keys (5 at most)
-    embedding   current and next: the model that search uses, and the one that is to take its place, with
+    embedding   current and next: the model that search uses, and the one that will replace it, with
     provider, model, dimensions; null where there is none
-    services    a list of: service, until, reason; services that refused, and are not asked before then
+    services    a list of: service, until, reason; services that refused, and are left alone until then
     expansions  a list, for each source of articles, of: source, label, distribution, a list of: state, count,
     avg_depth; queue_size, loaded_count, total, percent_complete, target, stale_claims, a list of: title,
     claimed_at, expansion_depth
@@ -56,7 +56,7 @@ _REFRESH_SECONDS = 1.0
 def status(session: Session, watch: bool, json_: bool) -> None:
     """Show how many items are in which state, and who works on them now.
 
-    It reads counts that are kept with every move, so it answers at once however many items there are.
+    It reads counts that every move keeps up to date, so it is fast for any number of items.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def status(session: Session, watch: bool, json_: bool) -> None:
       detent status --json | jq .totals.failed
     """
     if watch and json_:
-        raise click.UsageError("--watch and --json do not go together: one document is asked once.")
+        raise click.UsageError("--watch and --json exclude each other: --json prints one document.")
     if watch:
         with contextlib.suppress(KeyboardInterrupt):
             session.with_db(lambda db: _watch(session, db))
@@ -89,9 +89,7 @@ async def _watch_live(session: Session, db: AsyncDetent) -> None:
 
     with Live(console=session.out, auto_refresh=False, vertical_overflow="visible") as live:
         async for seen in _glances(db):
-            live.update(
-                _picture(seen) if not isinstance(seen, DatabaseAway) else f"{seen} Looking again.", refresh=True
-            )
+            live.update(_picture(seen) if not isinstance(seen, DatabaseAway) else f"{seen} Trying again.", refresh=True)
 
 
 async def _watch_changes(session: Session, db: AsyncDetent) -> None:
@@ -103,12 +101,12 @@ async def _watch_changes(session: Session, db: AsyncDetent) -> None:
             session.out.print()
             session.out.file.flush()
         elif isinstance(seen, DatabaseAway) and before is not DatabaseAway:
-            session.err.print(f"{seen} Looking again.", soft_wrap=True)
+            session.err.print(f"{seen} Trying again.", soft_wrap=True)
         before = _facts(seen) if not isinstance(seen, DatabaseAway) else DatabaseAway
 
 
 async def _glances(db: AsyncDetent) -> AsyncIterator[Status | DatabaseAway]:
-    """What the database says, again and again; while it is away, that it is."""
+    """Yield the status again and again, or the error while the database is away."""
     import asyncio
 
     while True:
@@ -121,7 +119,7 @@ async def _glances(db: AsyncDetent) -> AsyncIterator[Status | DatabaseAway]:
 
 
 def _facts(seen: Status) -> tuple[object, ...]:
-    """What a watcher would call a change."""
+    """The part of a status whose changes are printed."""
     return seen.sources, [(holder.owner, holder.items) for holder in seen.workers]
 
 
@@ -154,7 +152,7 @@ def _states(seen: Status) -> RenderableType:
 
 
 def _rows(label: LabelStatus) -> list[tuple[str, str, int]]:
-    """The states, what each means, and how many items are there; those that are held back apart."""
+    """The states with their meaning and number of items; items that are held back are separate."""
     found = []
     for each in label.states:
         if each.held_back < each.count or not each.count:
@@ -189,6 +187,6 @@ def _workers(seen: Status) -> RenderableType:
     shown = table("Worker", "Items held", "Since", "Lease", numbers=["Items held"])
     for holder in seen.workers:
         left = (holder.deadline - seen.at).total_seconds()
-        lease = f"renewed for {left:.0f} s more" if left > 0 else "has run out"
+        lease = f"expires in {left:.0f} s" if left > 0 else "expired"
         shown.add_row(plain(holder.owner), number(holder.items), ago(holder.since, seen.at), lease)
     return shown

@@ -1,4 +1,4 @@
-"""`detent show KEY`: one item's whole story."""
+"""`detent show KEY`: one item in full, with its history."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 400
 """Characters of a checkpoint that are shown."""
 
 
-@click.command(cls=Command, short_help="Tell the whole story of one item.")
+@click.command(cls=Command, short_help="Show one item in full, with its history.")
 @click.argument("key")
 @filters
 @with_session
@@ -30,21 +30,21 @@ _LONGEST = 400
     item        id, source, label, key, state, since, attempt, priority, content_hash, added_at, not_before,
     error_kind, trouble, error
     lifecycle   its name
-    changed     whether the content changed while a worker has the item
+    changed     true if the content changed while a worker holds the item
     title       the title of its node, or null
     properties  the properties of its node, or null
-    alias_of    the key that it leads to, if it is a redirect, or null
+    alias_of    the key of the redirect's target, if it is a redirect, or null
     embedding   null, or: provider, model, content_hash, hash (of the text that was embedded)
-    error_at    when it failed, or null
+    error_at    the time of the failure, or null
     lease       null, or: owner, deadline, token
-    checkpoint  null, or what the source keeps there
-    reached     when it came to each state the last time
+    checkpoint  null, or the checkpoint that its handler saved
+    reached     the last time that it entered each state
     history     a list of: at, from_state, to_state, attempt, token, took (seconds), owner, reason
     texts       null, or with --text a list of: title, text
 """)
-@click.option("--text", is_flag=True, help="Print what it says, with its sections, and not its story.")
+@click.option("--text", is_flag=True, help="Print the text with its sections instead of the history.")
 def show(session: Session, key: str, *, source: str | None, label: str | None, json_: bool, text: bool) -> None:
-    """Tell the story of the item KEY: where it is and why, and every move that it made.
+    """Show the item KEY: its state and the reason, and every move that it made.
 
     \b
     Examples:
@@ -64,11 +64,11 @@ def show(session: Session, key: str, *, source: str | None, label: str | None, j
 
 
 def _read_out(session: Session, story: Story) -> None:
-    """Each text under its title, which is not said again where the next is only more of it."""
+    """Print each text under its title; continue a text without repeating the title."""
     from detent.cli.drawing import plain
 
     if not story.texts:
-        leads = f"It leads to {story.alias_of}." if story.alias_of is not None else "It has no text."
+        leads = f"It is a redirect to {story.alias_of}." if story.alias_of is not None else "It has no text."
         raise DetentError(f"{story.item.source}/{story.item.label}/{story.item.key}: {leads}")
     before = None
     for each in story.texts:
@@ -96,9 +96,9 @@ def _tell(session: Session, story: Story) -> None:
 
 def _without_moves(story: Story) -> str:
     if story.item.since > story.item.added_at:
-        return "Its moves are no longer in the journal: `detent db prune` has dropped them."
+        return "Its moves are no longer in the journal: `detent db prune` dropped them."
     if story.item.state == "skip":
-        return "It came without a text, so that there is nothing to do for it."
+        return "It has no text, so there is nothing to do."
     return "It has not moved yet."
 
 
@@ -111,7 +111,7 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         ("Item", plain(f"{item.source}/{item.label}/{item.key}", style="bold")),
         ("Title", story.title),
         *(("Problem", str(problem)) for problem in _problems(story)),
-        ("Leads to", story.alias_of),
+        ("Redirect to", story.alias_of),
         ("State", f"{item.state}, since {moment(item.since)} ({ago(item.since)}); lifecycle {story.lifecycle}"),
         ("Added", moment(item.added_at)),
         ("Attempt", str(item.attempt) if item.attempt else None),
@@ -120,7 +120,7 @@ def _about(story: Story) -> list[tuple[str, Any]]:
         ("Embedded", _embedded(story)),
         ("Waits until", _until(item)),
         ("Held by", f"{story.owner}, until {moment(story.deadline)}" if story.owner and story.deadline else None),
-        ("Changed", "yes, while being worked on; it goes round again" if story.changed else None),
+        ("Changed", "yes, while a worker held it; it will be processed again" if story.changed else None),
         ("Checkpoint", _shortened(story.checkpoint) if story.checkpoint is not None else None),
     ]
     if item.error_kind:
@@ -131,12 +131,12 @@ def _about(story: Story) -> list[tuple[str, Any]]:
 
 def _until(item: Listed) -> str | None:
     if item.held_back:
-        return "there is room for it"
+        return "the source's limit allows it"
     return moment(item.not_before) if item.not_before else None
 
 
 def _problems(story: Story) -> Sequence[object]:
-    """What a source says could not be read of it, while the rest was."""
+    """The problems that its source reported: parts that could not be read, unlike the rest."""
     told = (story.properties or {}).get("problems")
     return told if isinstance(told, list) else []
 
