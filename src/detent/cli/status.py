@@ -141,7 +141,7 @@ def _states(seen: Status) -> RenderableType:
     from detent.cli.standing import STYLES
 
     shown = table("Source", "Label", "State", "Items", "Meaning", numbers=["Items"])
-    for label in seen.labels:
+    for label in [each for each in seen.labels if each.total] or seen.labels:
         source = f"{label.source} (paused)" if label.paused else label.source
         for state, role, count in _rows(label):
             means = plain(_words(role), style=STYLES[role])
