@@ -9,8 +9,9 @@ network: an error and an attempt come in as values, and a decision goes out as a
 
 from detent.lifecycle.builtin import ARTICLE, BUILTIN, CRAWL, NODE, PASSAGE, SIMPLE, TOPIC, crawl
 from detent.lifecycle.diagram import document, mermaid
+from detent.lifecycle.moves import Event, Move
 from detent.lifecycle.retry import Again, Decision, Fate, GiveUp, RetryPolicy, after_death, decide, retry_after_seconds
-from detent.lifecycle.table import Event, Lifecycle, Move, Path
+from detent.lifecycle.table import Lifecycle, Path
 from detent.lifecycle.trouble import Trouble, classify
 
 __all__ = [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from detent.lifecycle.table import Event, Lifecycle
+from detent.lifecycle.moves import Event
+from detent.lifecycle.table import Lifecycle
 
 WAITING, WORKING, FAILED, STOPPED, DONE = "waiting", "working", "failed", "stopped", "done"
 

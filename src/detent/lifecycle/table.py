@@ -2,50 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
 from detent.errors import IllegalMove, InvalidLifecycle
-
-
-class Event(StrEnum):
-    """The reason for a move. Each row of a lifecycle names one."""
-
-    CLAIM = "claim"
-    """A worker takes the item: the state before waits for work, the state after means work under way."""
-    STEP = "step"
-    """The work goes on to its next phase, or a finished item moves one state further."""
-    DONE = "done"
-    """The work succeeded."""
-    SKIP = "skip"
-    """There is nothing to do for this item."""
-    FAIL = "fail"
-    """The work failed for good."""
-    BACK = "back"
-    """The item is given back undone: a retry, a release, an expired lease."""
-    RETRY = "retry"
-    """A person or a retry decision retries a failed item."""
-    CHANGE = "change"
-    """The content behind the item changed."""
-    PAUSE = "pause"
-    """A person paused the work."""
-    RESUME = "resume"
-    """A person resumed the work."""
-
-    __hash__ = str.__hash__  # Enum's own is slow, and every settled item looks its event up
-
-
-class Move(NamedTuple):
-    """One row of a lifecycle."""
-
-    state: str
-    event: Event
-    to: str
+from detent.lifecycle.moves import Event, Move, reached_from
+from detent.lifecycle.rules import validate
 
 
 class Path(NamedTuple):
@@ -84,7 +50,7 @@ class Lifecycle:
         object.__setattr__(self, "moves", rows)
         object.__setattr__(self, "entries", frozenset({initial, *entries}))
         object.__setattr__(self, "failure_kinds", MappingProxyType(dict(failure_kinds or {})))
-        _validate(self)
+        validate(self)
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -101,7 +67,7 @@ class Lifecycle:
     def working(self) -> frozenset[str]:
         """The states in which a worker has the item: the targets of claims, and their next phases."""
         steps = [move for move in self.moves if move.event is Event.STEP]
-        return _reached(self._targets(Event.CLAIM), steps)
+        return reached_from(self._targets(Event.CLAIM), steps)
 
     @cached_property
     def failures(self) -> frozenset[str]:
@@ -110,7 +76,7 @@ class Lifecycle:
 
     def reached(self, state: str) -> frozenset[str]:
         """The phases that work in this state may go on to, with the state itself."""
-        return _reached({state}, [move for move in self.moves if move.event is Event.STEP])
+        return reached_from({state}, [move for move in self.moves if move.event is Event.STEP])
 
     def claimed(self, state: str) -> str:
         """Return the working state that a claim leads to from a waiting one."""
@@ -279,16 +245,6 @@ def _chosen(ends: Sequence[str], to: str | None) -> str | None:
     return to if to in ends else None
 
 
-def _reached(starts: Iterable[str], moves: Sequence[Move]) -> frozenset[str]:
-    """Return the states reachable from `starts` by these moves, including `starts`."""
-    reached: set[str] = set()
-    frontier = set(starts)
-    while frontier:
-        reached |= frontier
-        frontier = {move.to for move in moves if move.state in frontier} - reached
-    return frozenset(reached)
-
-
 def _move(lifecycle: str, row: Sequence[str]) -> Move:
     if not isinstance(row, tuple | list) or len(row) != 3 or not all(isinstance(part, str) for part in row):
         raise InvalidLifecycle(lifecycle, f"the row {row!r} is not a state, an event and the next state")
@@ -298,154 +254,3 @@ def _move(lifecycle: str, row: Sequence[str]) -> Move:
     except ValueError:
         known = ", ".join(Event)
         raise InvalidLifecycle(lifecycle, f"it names the event {event!r}; the events are {known}") from None
-
-
-# The rules of a valid table. Each rule below yields the end of a sentence for every contradiction that it finds.
-# Together they keep the promises on which leases rest: an item in a work state got there by a claim, leaves it
-# only by its worker's or a person's decision, can fail, and can be given back to a state where work waits.
-
-
-def _validate(lifecycle: Lifecycle) -> None:
-    for rule in _RULES:
-        for reason in rule(lifecycle):
-            raise InvalidLifecycle(lifecycle.name, reason)
-
-
-def _has_a_name_and_moves(lifecycle: Lifecycle) -> Iterator[str]:
-    if not lifecycle.name.strip() or not lifecycle.moves:
-        yield "it needs a name and at least one move"
-
-
-def _states_have_plain_names(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in lifecycle.states:
-        if not state.isidentifier():
-            yield f"the state {state!r} needs a name of letters, digits and underscores"
-
-
-def _rows_differ(lifecycle: Lifecycle) -> Iterator[str]:
-    for number, move in enumerate(lifecycle.moves):
-        if move in lifecycle.moves[:number]:
-            yield f"it has the row {_written(move)} twice"
-
-
-def _named_states_exist(lifecycle: Lifecycle) -> Iterator[str]:
-    moved = {state for move in lifecycle.moves for state in (move.state, move.to)}
-    for state in sorted(lifecycle.entries - moved):
-        yield f"items enter at {state!r}, and no move leads to or from it"
-    for state in sorted(set(lifecycle.failure_kinds) - moved):
-        yield f"it names the kind of failure of {state!r}, and no move leads to or from it"
-
-
-def _states_are_reached(lifecycle: Lifecycle) -> Iterator[str]:
-    reached = _reached(lifecycle.entries, lifecycle.moves)
-    for state in lifecycle.states:
-        if state not in reached:
-            yield f"the state {state!r} cannot be reached from {_listed(sorted(lifecycle.entries))}"
-
-
-def _claims_lead_one_way(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in lifecycle.states:
-        ends = lifecycle._ends(state, Event.CLAIM)
-        if len(ends) > 1:
-            yield f"a claim from {state!r} leads to {_listed(ends)}; it may lead to one state only"
-
-
-def _work_does_not_wait(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in sorted(lifecycle._sources(Event.CLAIM) & lifecycle.working):
-        yield f"the state {state!r} both waits for work and means work under way"
-
-
-def _stops_hold(lifecycle: Lifecycle) -> Iterator[str]:
-    stopped = lifecycle._targets(Event.PAUSE) & lifecycle._sources(Event.CLAIM)
-    others = {move.to for move in lifecycle.moves if move.event is not Event.PAUSE} | lifecycle.entries
-    for state in sorted(stopped & others):
-        yield f"a pause leads to {state!r}, where other items wait for work; it needs a state of its own"
-
-
-def _work_goes_on_to_work(lifecycle: Lifecycle) -> Iterator[str]:
-    for move in lifecycle.moves:
-        if move.event is Event.STEP and move.state in lifecycle.working and not _can_fail(lifecycle, move.to):
-            yield (
-                f"the row {_written(move)} goes on to work that has no way to fail; "
-                f"if the work ends there, the event is 'done'"
-            )
-
-
-def _work_begins_with_a_claim(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in sorted(lifecycle.entries & lifecycle.working):
-        yield f"items enter at {state!r}, which means work under way, before any worker has claimed them"
-    for move in lifecycle.moves:
-        goes_on = move.event is Event.STEP and move.state in lifecycle.working
-        if move.to in lifecycle.working and move.event is not Event.CLAIM and not goes_on:
-            yield f"the row {_written(move)} leads into work that no worker has claimed"
-
-
-def _work_has_ways_out(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in sorted(lifecycle.working):
-        if not _can_fail(lifecycle, state):
-            yield f"the work state {state!r} has no way to fail"
-        ends = lifecycle._ends(state, Event.BACK)
-        if not ends:
-            failures = lifecycle._ends(state, Event.FAIL)
-            ends = [end for failure in failures for end in lifecycle._ends(failure, Event.RETRY)]
-        if not ends:
-            yield f"the work state {state!r} cannot be given back"
-        for end in ends:
-            if end not in lifecycle.waiting:
-                yield f"{state!r} is given back to {end!r}, where nothing waits for work"
-
-
-def _workers_alone_move_work(lifecycle: Lifecycle) -> Iterator[str]:
-    for move in lifecycle.moves:
-        if move.state in lifecycle.working and move.event not in _OUT_OF_WORK:
-            yield f"the row {_written(move)} takes the item from its worker, as only a pause may do"
-        if move.state not in lifecycle.working and move.event in _ENDS_OF_WORK:
-            yield f"the row {_written(move)} ends work, and {move.state!r} does not mean work under way"
-
-
-def _failure_is_final(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in sorted(lifecycle.failures & lifecycle.waiting):
-        yield f"work that failed for good ends in {state!r}, where it waits for work and would fail for ever"
-    for move in lifecycle.moves:
-        if move.event is Event.RETRY and move.to not in lifecycle.waiting:
-            yield f"the row {_written(move)} sends the item back to where nothing waits for work"
-
-
-def _failure_kinds_belong_to_work(lifecycle: Lifecycle) -> Iterator[str]:
-    for state in sorted(set(lifecycle.failure_kinds) - lifecycle.working):
-        yield f"it names the kind of failure of {state!r}, which does not mean work under way"
-
-
-_RULES: tuple[Callable[[Lifecycle], Iterator[str]], ...] = (
-    _has_a_name_and_moves,
-    _states_have_plain_names,
-    _rows_differ,
-    _named_states_exist,
-    _states_are_reached,
-    _claims_lead_one_way,
-    _work_does_not_wait,
-    _stops_hold,
-    _work_goes_on_to_work,
-    _work_begins_with_a_claim,
-    _work_has_ways_out,
-    _workers_alone_move_work,
-    _failure_is_final,
-    _failure_kinds_belong_to_work,
-)
-
-_ENDS_OF_WORK = (Event.DONE, Event.FAIL, Event.BACK)
-_OUT_OF_WORK = (Event.STEP, *_ENDS_OF_WORK, Event.SKIP, Event.PAUSE)
-
-
-def _can_fail(lifecycle: Lifecycle, state: str) -> bool:
-    return lifecycle.target(state, Event.FAIL) is not None
-
-
-def _written(move: Move) -> str:
-    return f"({', '.join(move)})"
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Join names in a sentence: 'a', 'b' or 'c'."""
-    *first, last = [repr(str(name)) for name in names]
-    return f"{', '.join(first)} or {last}" if first else last
