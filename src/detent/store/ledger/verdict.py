@@ -64,10 +64,10 @@ def _verdict(
 ) -> Verdict:
     match outcome:
         case Done():
-            path = _way_out(item, outcome.to, lifecycle)
+            path = _way(item, outcome.to, lifecycle, stays=False)
             return Verdict(item, path, 0, _note(outcome.note), None, None, outcome if _writes(outcome) else None)
         case Step():
-            path = _way_on(item, outcome.to, lifecycle)
+            path = _way(item, outcome.to, lifecycle, stays=True)
             return Verdict(item, path, 1, _note(outcome.note), done=outcome, stays=True)
         case Retry():
             return _retry(item, outcome, lifecycle, policy, jitter())
@@ -80,20 +80,14 @@ def _verdict(
             return Verdict(item, path, 0, reason=printable(outcome.reason), skipped=True)
 
 
-def _way_out(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle) -> Path:
+def _way(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle, *, stays: bool) -> Path:
+    """The way that an outcome or a step asks for: a step stays in work, an outcome leaves it."""
     if to is None or isinstance(to, str):
+        if stays:
+            return lifecycle.phases(item.state, to, item=item)
         return lifecycle.path(item.state, Event.DONE, to, item=item)
     path = lifecycle.along(item.state, to, item=item)
-    if path.to in lifecycle.working:
-        raise IllegalMove(item, item.state, path.to, lifecycle.name)
-    return path
-
-
-def _way_on(item: Item, to: str | Sequence[str] | None, lifecycle: Lifecycle) -> Path:
-    if to is None or isinstance(to, str):
-        return lifecycle.phases(item.state, to, item=item)
-    path = lifecycle.along(item.state, to, item=item)
-    if path.to not in lifecycle.working:
+    if (path.to in lifecycle.working) is not stays:
         raise IllegalMove(item, item.state, path.to, lifecycle.name)
     return path
 
